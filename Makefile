@@ -1,0 +1,42 @@
+# Everything a developer types. Each target sets up what it needs in .venv, so a fresh clone needs only Python 3.11 and make.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+
+.PHONY: run test check bench format docs clean
+
+run: $(VENV)/.installed
+	@$(BIN)/verditer $(ARGS)
+
+test: $(VENV)/.developed
+	@$(BIN)/python -m pytest $(ARGS)
+
+check: $(VENV)/.developed
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+	@$(BIN)/python -m pytest tests/unit tests/rest tests/contract -k "not postgres"
+
+bench: $(VENV)/.developed
+	@$(BIN)/python -m benchmarks $(ARGS)
+
+format: $(VENV)/.developed
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+docs: $(VENV)/.developed
+	@$(BIN)/python -m verditer.rest.operations > docs/operations.md
+
+clean:
+	rm -rf $(VENV)
+
+$(VENV)/.installed: pyproject.toml
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+$(VENV)/.developed: pyproject.toml
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@ $(VENV)/.installed

@@ -1,0 +1,49 @@
+"""Small requests around a measurement: making containers, filling them, looking at what is there. Speed does not matter here."""
+
+import http.client
+
+from benchmarks.question import Invalid
+from benchmarks.sas import VERSION, target
+from benchmarks.servers import HOST, Server
+
+CONTAINER = "bench"
+BLOB_TYPE = {"x-ms-blob-type": "BlockBlob"}
+
+
+class Client:
+    """One connection to a server; anything but success raises."""
+
+    def __init__(self, server: Server) -> None:
+        self._connection = http.client.HTTPConnection(HOST, server.port, timeout=60)
+
+    def __enter__(self) -> "Client":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._connection.close()
+
+    def ask(self, method: str, path: str, query: str = "", body: bytes = b"", headers: dict[str, str] | None = None) -> bytes:
+        status, answer = self.try_ask(method, path, query, body, headers)
+        if not 200 <= status < 300:
+            raise Invalid(f"{method} {path}?{query} answered {status}: {answer[:500]!r}")
+        return answer
+
+    def try_ask(
+        self, method: str, path: str, query: str = "", body: bytes = b"", headers: dict[str, str] | None = None
+    ) -> tuple[int, bytes]:
+        length = {"Content-Length": str(len(body))} if method == "PUT" else {}
+        self._connection.request(method, target(path, query), body, {"x-ms-version": VERSION, **length, **(headers or {})})
+        response = self._connection.getresponse()
+        return response.status, response.read()
+
+    def create_container(self, name: str = CONTAINER) -> None:
+        self.ask("PUT", name, "restype=container")
+
+    def put_blob(self, name: str, body: bytes) -> None:
+        self.ask("PUT", f"{CONTAINER}/{name}", body=body, headers=BLOB_TYPE)
+
+
+def create_container(server: Server) -> None:
+    """The preparation of most questions."""
+    with Client(server) as client:
+        client.create_container()

@@ -1,0 +1,102 @@
+"""The driver: starts the sides of a question, asks them by turns with the same load, and keeps every round's reading."""
+
+import os
+import statistics
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from http.client import HTTPException
+from pathlib import Path
+
+from benchmarks import sides
+from benchmarks.question import Invalid, Load, Question
+from benchmarks.questions import growth
+from benchmarks.servers import CannotMeasure, Server, Side
+
+WARM_UP_SECONDS = 2.0  # one round that is thrown away
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Plan:
+    """How long to measure, how often, and on which disk."""
+
+    seconds: float
+    rounds: int
+    folder: Path
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Answer:
+    """Medians over the rounds; `invalid` says why there are none."""
+
+    question: Question
+    theirs: float = 0.0
+    ours: float = 0.0
+    bare: float | None = None
+    invalid: str = ""
+
+
+def ask_fresh(question: Question, theirs: Side, ours: Side, plan: Plan) -> Answer:
+    """Ask on servers started for this question alone."""
+    chosen = [theirs, ours, *([sides.bare()] if question.has_bare else [])]
+    with running(chosen, plan.folder, question.service) as servers:
+        return ask(question, servers, plan)
+
+
+def ask_grown(questions: Sequence[Question], ours: Side, objects: int, plan: Plan) -> Iterator[Answer]:
+    """Ask ourselves with few and with many blobs, each stored once for all the questions."""
+    with running([ours, ours], plan.folder) as (few, many):
+        growth.fill(few, growth.FEW)
+        growth.fill(many, objects)
+        for question in questions:
+            yield ask(question, [few, many], plan)
+
+
+@contextmanager
+def running(chosen: Sequence[Side], folder: Path, service: str = "blob") -> Iterator[list[Server]]:
+    with ExitStack() as cleanup:
+        servers = []
+        for side in chosen:
+            server = Server(side, folder, service)
+            cleanup.callback(server.discard)
+            server.start()
+            servers.append(server)
+        yield servers
+
+
+def ask(question: Question, servers: Sequence[Server], plan: Plan) -> Answer:
+    """Servers are theirs, ours and perhaps bare. What one of them cannot answer makes this answer invalid, not the run."""
+    print(f"{question.name}, {question.connections} connections", flush=True)
+    try:
+        readings = take_turns(question, servers, plan)
+    except (Invalid, CannotMeasure, AssertionError, OSError, HTTPException) as problem:
+        print(f"  invalid: {problem}", flush=True)
+        return Answer(question=question, invalid=str(problem).partition("\n")[0])
+    finally:
+        for server in servers:
+            server.resume()
+    theirs, ours, *bare = map(statistics.median, readings)
+    return Answer(question=question, theirs=theirs, ours=ours, bare=bare[0] if bare else None)
+
+
+def take_turns(question: Question, servers: Sequence[Server], plan: Plan) -> list[list[float]]:
+    """Only the side being measured runs; the others are held, so nobody's background work falls into another's round."""
+    load = Load(connections=question.connections, seconds=plan.seconds)
+    for server in servers:
+        question.prepare(server)
+        if question.unit.warm:
+            question.measure(server, Load(connections=load.connections, seconds=WARM_UP_SECONDS))
+        server.pause()
+    readings: list[list[float]] = [[] for _ in servers]
+    turns = list(zip(servers, readings, strict=True))
+    for _ in range(question.rounds or plan.rounds):
+        for server, values in turns:
+            os.sync()
+            server.resume()
+            reading = question.measure(server, load)
+            server.pause()
+            values.append(reading.value)
+            unit = question.unit
+            print(f"  {server.side.label:16} {reading.value:10.{unit.digits}f} {unit.name}  {reading.detail}", flush=True)
+        turns.reverse()  # nobody always follows the same neighbour
+    return readings

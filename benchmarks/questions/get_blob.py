@@ -1,0 +1,27 @@
+"""How many small blobs can be read in a second, out of a hundred?"""
+
+from benchmarks import wrk
+from benchmarks.client import CONTAINER, Client
+from benchmarks.question import Load, Reading
+from benchmarks.questions.put_blob import BODY
+from benchmarks.sas import target
+from benchmarks.servers import Server
+
+NAMES = [f"blob-{number:03d}" for number in range(100)]
+
+
+def store(server: Server) -> None:
+    with Client(server) as client:
+        client.create_container()
+        for name in NAMES:
+            client.put_blob(name, BODY)
+        assert client.ask("GET", f"{CONTAINER}/{NAMES[-1]}") == BODY
+
+
+def rate(server: Server, load: Load) -> Reading:
+    run = wrk.run(server, script(), load)
+    return Reading(value=run.per_second, detail=run.detail)
+
+
+def script() -> str:
+    return wrk.cycling([wrk.request_text("GET", target(f"{CONTAINER}/{name}")) for name in NAMES])

@@ -1,0 +1,21 @@
+"""How many times a second can a container of a hundred blobs be listed?"""
+
+from benchmarks import wrk
+from benchmarks.client import CONTAINER, Client
+from benchmarks.question import Load, Reading
+from benchmarks.questions import get_blob
+from benchmarks.sas import target
+from benchmarks.servers import Server
+
+LIST = "restype=container&comp=list"
+
+
+def store(server: Server) -> None:
+    get_blob.store(server)
+    with Client(server) as client:
+        assert client.ask("GET", CONTAINER, LIST).count(b"</Blob>") == len(get_blob.NAMES)
+
+
+def rate(server: Server, load: Load) -> Reading:
+    run = wrk.run(server, wrk.cycling([wrk.request_text("GET", target(CONTAINER, LIST))]), load)
+    return Reading(value=run.per_second, detail=run.detail)

@@ -1,0 +1,162 @@
+"""Sides and servers: a side knows how to start a program, a server is one such process on its own folder and ports.
+
+Every process leads a session of its own, so memory, CPU time and signals count its workers too.
+"""
+
+import http.client
+import os
+import random
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+HOST = "127.0.0.1"
+READY_WITHIN_SECONDS = 60.0
+STOP_WITHIN_SECONDS = 20.0
+PORTS = range(12_000, 32_000)
+SERVICES = ("blob", "queue", "table")
+
+
+class CannotMeasure(Exception):
+    """Something is missing on this machine, or a server does not start."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Side:
+    """Something to measure. `command` gives the words to start it: from its folder, all ports, and the service asked about."""
+
+    label: str
+    command: Callable[[Path, dict[str, int], str], list[str]]
+    environment: dict[str, str] = field(default_factory=dict)
+
+
+class Server:
+    """A side's running process. `objects` is how many blobs a fill has stored in it, `known_names` some of their names."""
+
+    def __init__(self, side: Side, parent: Path, service: str = "blob") -> None:
+        self.side = side
+        self.service = service
+        self.folder = Path(tempfile.mkdtemp(prefix="verditer-bench-", dir=parent))
+        self.data = self.folder / "data"
+        self.ports = dict(zip(SERVICES, free_ports(len(SERVICES)), strict=True))
+        self.objects = 0
+        self.known_names: list[str] = []
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def port(self) -> int:
+        return self.ports[self.service]
+
+    def start(self) -> float:
+        """Start on the folder as it is; the seconds until the first HTTP answer, whatever its status."""
+        self.data.mkdir(exist_ok=True)
+        log = self.folder / "log"
+        started = time.perf_counter()
+        with log.open("ab") as output:
+            self._process = subprocess.Popen(
+                self.side.command(self.data, self.ports, self.service),
+                cwd=self.folder,
+                env={**os.environ, **self.side.environment},
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        while time.perf_counter() - started < READY_WITHIN_SECONDS:
+            if answers(self.port):
+                return time.perf_counter() - started
+            if self._process.poll() is not None:
+                break
+            time.sleep(0.002)
+        raise CannotMeasure(f"{self.side.label} did not start:\n{log.read_text(errors='replace')[-2000:]}")
+
+    def stop(self) -> None:
+        """Ask it to end, then make sure of it."""
+        if self._process is None:
+            return
+        process, self._process = self._process, None
+        self._signal(process, signal.SIGCONT)
+        process.terminate()
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(STOP_WITHIN_SECONDS)
+        self._signal(process, signal.SIGKILL)
+        process.wait()
+
+    def restart(self, *, fresh: bool = False) -> float:
+        """Stop and start again, on an empty folder when `fresh`; the seconds until it answers."""
+        self.stop()
+        if fresh:
+            shutil.rmtree(self.data)
+            self.objects = 0
+        return self.start()
+
+    def discard(self) -> None:
+        self.stop()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def pause(self) -> None:
+        """Hold it while another side is measured: what it still has to do is paid in its own rounds."""
+        assert self._process is not None
+        self._signal(self._process, signal.SIGSTOP)
+
+    def resume(self) -> None:
+        if self._process is not None:
+            self._signal(self._process, signal.SIGCONT)
+
+    def resident_bytes(self) -> int:
+        page_bytes = os.sysconf("SC_PAGE_SIZE")
+        return sum(int(stat[21]) * page_bytes for stat in self._stats())
+
+    def user_seconds(self) -> float:
+        """CPU time spent in the program itself so far, without the kernel's part."""
+        return sum(int(stat[11]) for stat in self._stats()) / os.sysconf("SC_CLK_TCK")
+
+    def _stats(self) -> Iterator[list[str]]:
+        """/proc/<pid>/stat from its third field on, of every process in the server's session."""
+        assert self._process is not None
+        for path in Path("/proc").glob("[0-9]*/stat"):
+            with suppress(OSError):
+                stat = path.read_text().rpartition(")")[2].split()
+                if int(stat[3]) == self._process.pid:
+                    yield stat
+
+    @staticmethod
+    def _signal(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, number)
+
+
+def answers(port: int) -> bool:
+    connection = http.client.HTTPConnection(HOST, port, timeout=READY_WITHIN_SECONDS)
+    try:
+        connection.request("GET", "/devstoreaccount1?comp=list")
+        connection.getresponse().read()
+        return True
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports nobody listens on, below the range from which clients' own ports come: a client must not meet itself."""
+    return [port for port in random.sample(PORTS, 4 * count) if is_free(port)][:count]
+
+
+def is_free(port: int) -> bool:
+    with socket.socket() as holder:
+        return holder.connect_ex((HOST, port)) != 0
+
+
+def require_disk(folder: Path) -> None:
+    """Refuse a folder in memory: syncing there costs nothing, and the numbers would flatter whoever syncs."""
+    kind = subprocess.run(["stat", "-f", "-c", "%T", folder], capture_output=True, text=True, check=True).stdout.strip()
+    if kind in ("tmpfs", "ramfs"):
+        raise CannotMeasure(f"{folder} is in memory ({kind}); name a folder on a disk with --folder")

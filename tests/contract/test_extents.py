@@ -1,0 +1,442 @@
+"""Extents: one suite for every store, then what only files on a disk can show (syncing, modes, a full disk, leftovers)."""
+
+import asyncio
+import errno
+import os
+import random
+import resource
+import stat
+from collections.abc import Awaitable, Callable, Iterator
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from verditer.core.errors import Code, StorageError
+from verditer.stream.extents import PIECE_BYTES, ExtentMissing, ExtentStore, ExtentWriter
+from verditer.stream.local import LocalExtents
+from verditer.stream.memory import MemoryExtents
+
+MAKERS = ["local", "memory"]
+LARGE = random.Random(1).randbytes(3 * PIECE_BYTES + 12_345)
+
+
+def ids() -> Callable[[], str]:
+    numbers = count(1)
+    return lambda: f"{next(numbers):016x}{random.getrandbits(64):016x}"
+
+
+def local(folder: Path) -> LocalExtents:
+    return LocalExtents(folder / "extents", ids())
+
+
+@pytest.fixture(params=MAKERS)
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> ExtentStore:
+    made: ExtentStore = local(tmp_path) if request.param == "local" else MemoryExtents(ids())
+    return made
+
+
+def run(store: ExtentStore, story: Callable[[], Awaitable[None]]) -> None:
+    async def whole() -> None:
+        await store.open()
+        try:
+            await story()
+        finally:
+            await store.close()
+
+    asyncio.run(whole())
+
+
+async def put(store: ExtentStore, *batches: list[bytes] | bytes) -> str:
+    writer = store.new()
+    for batch in batches:
+        await writer.write(batch)
+    await writer.commit()
+    return writer.id
+
+
+async def get(store: ExtentStore, extent: str, offset: int, length: int) -> bytes:
+    return b"".join([piece async for piece in store.read(extent, offset, length)])
+
+
+async def listed(store: ExtentStore) -> dict[str, int]:
+    return {extent: size async for extent, size in store.list()}
+
+
+# every store
+
+
+@pytest.mark.parametrize(
+    ("offset", "length"),
+    [
+        (0, len(LARGE)),
+        (1, 1),
+        (7, PIECE_BYTES),
+        (PIECE_BYTES - 1, 2),
+        (13, 2 * PIECE_BYTES + 1),
+        (len(LARGE), 0),
+        (len(LARGE) - 1, 1),
+    ],
+)
+def test_what_was_written_reads_back_at_any_offset(store: ExtentStore, offset: int, length: int) -> None:
+    async def story() -> None:
+        extent = await put(store, [LARGE[:5], LARGE[5:70_000]], LARGE[70_000:])
+        assert await get(store, extent, offset, length) == LARGE[offset : offset + length]
+
+    run(store, story)
+
+
+def test_a_read_comes_in_pieces_of_bounded_size(store: ExtentStore) -> None:
+    async def story() -> None:
+        extent = await put(store, LARGE)
+        sizes = [len(piece) async for piece in store.read(extent, 0, len(LARGE))]
+        assert sizes == [PIECE_BYTES] * 3 + [12_345]
+
+    run(store, story)
+
+
+def test_an_empty_extent_exists(store: ExtentStore) -> None:
+    async def story() -> None:
+        extent = await put(store)
+        assert await get(store, extent, 0, 0) == b""
+        assert await listed(store) == {extent: 0}
+
+    run(store, story)
+
+
+@pytest.mark.parametrize(("offset", "length"), [(0, 101), (100, 1), (5000, 1), (50, 2 * PIECE_BYTES)])
+def test_a_read_past_the_end_is_missing_before_any_piece(store: ExtentStore, offset: int, length: int) -> None:
+    async def story() -> None:
+        pieces = store.read(await put(store, bytes(100)), offset, length)
+        with pytest.raises(ExtentMissing):
+            await anext(pieces)
+
+    run(store, story)
+
+
+def test_an_absent_extent_is_missing(store: ExtentStore) -> None:
+    async def story() -> None:
+        with pytest.raises(ExtentMissing):
+            await get(store, ids()(), 0, 1)
+
+    run(store, story)
+
+
+def test_a_deleted_extent_is_gone_and_deleting_again_is_fine(store: ExtentStore) -> None:
+    async def story() -> None:
+        kept, gone = await put(store, b"kept"), await put(store, b"gone")
+        await store.delete(gone)
+        await store.delete(gone)
+        assert await listed(store) == {kept: 4}
+        with pytest.raises(ExtentMissing):
+            await get(store, gone, 0, 4)
+
+    run(store, story)
+
+
+def test_deleting_an_extent_does_not_break_a_read_that_has_begun(store: ExtentStore) -> None:  # race G1
+    async def story() -> None:
+        extent = await put(store, LARGE)
+        pieces = store.read(extent, 0, len(LARGE))
+        first = await anext(pieces)
+        await store.delete(extent)
+        assert first + b"".join([piece async for piece in pieces]) == LARGE
+
+    run(store, story)
+
+
+def test_an_extent_is_writing_until_it_commits_or_aborts(store: ExtentStore) -> None:  # race G1
+    async def story() -> None:
+        first, second = store.new(), store.new()
+        assert store.is_writing(first.id)
+        assert store.is_writing(second.id)
+        await first.write(b"bytes")
+        assert store.is_writing(first.id)
+        assert (await listed(store))[first.id] == 5
+        await first.commit()
+        await second.abort()
+        assert not store.is_writing(first.id)
+        assert not store.is_writing(second.id)
+
+    run(store, story)
+
+
+def test_an_aborted_extent_leaves_nothing(store: ExtentStore) -> None:
+    async def story() -> None:
+        writer = store.new()
+        await writer.write(LARGE)
+        await writer.abort()
+        await writer.abort()
+        assert await listed(store) == {}
+
+    run(store, story)
+
+
+def test_an_abort_after_the_commit_takes_the_bytes_back(store: ExtentStore) -> None:
+    async def story() -> None:
+        writer = store.new()
+        await writer.write(b"bytes")
+        await writer.commit()
+        await writer.abort()
+        assert await listed(store) == {}
+
+    run(store, story)
+
+
+def test_many_writers_at_once_keep_apart(store: ExtentStore) -> None:
+    async def story() -> None:
+        bodies = [bytes([number]) * (10_000 + number) for number in range(40)]
+        extents = await asyncio.gather(*(put(store, body[:5000], [body[5000:]]) for body in bodies))
+        assert await asyncio.gather(*(get(store, e, 0, len(b)) for e, b in zip(extents, bodies, strict=True))) == bodies
+
+    run(store, story)
+
+
+def test_a_reader_that_stops_early_holds_nothing_open(store: ExtentStore) -> None:
+    async def story() -> None:
+        extent = await put(store, LARGE)
+        before = open_files()
+        for _ in range(20):
+            pieces = store.read(extent, 0, len(LARGE))
+            await anext(pieces)
+            await pieces.aclose()  # type: ignore[attr-defined]
+        await store.close()  # waits for what the threads still do
+        assert open_files() == before
+
+    run(store, story)
+
+
+def test_a_reader_may_outlive_its_store(store: ExtentStore) -> None:
+    async def story() -> None:
+        before = open_files()
+        pieces = store.read(await put(store, LARGE), 0, len(LARGE))
+        await anext(pieces)
+        await store.close()
+        await pieces.aclose()  # type: ignore[attr-defined]
+        assert open_files() == before
+
+    run(store, story)
+
+
+def open_files() -> list[str]:
+    """What this process has open below a test's folder."""
+    names = (os.path.join("/proc/self/fd", number) for number in os.listdir("/proc/self/fd"))
+    return [os.readlink(name) for name in names if os.path.islink(name) and "extents" in os.readlink(name)]
+
+
+# memory
+
+
+def test_memory_refuses_what_would_pass_its_limit_and_goes_on() -> None:
+    store = MemoryExtents(ids(), limit_bytes=100)
+
+    async def story() -> None:
+        kept = await put(store, bytes(60))
+        writer = store.new()
+        await writer.write(bytes(30))
+        with pytest.raises(StorageError) as refused:
+            await writer.write(bytes(11))
+        assert refused.value.code is Code.InsufficientStorage
+        await writer.abort()
+        assert await listed(store) == {kept: 60}
+        await put(store, bytes(40))  # the refused upload gave its room back, and the limit itself is allowed
+        await store.delete(kept)
+        await put(store, bytes(60))
+
+    run(store, story)
+
+
+# files on a disk
+
+
+def test_commit_returns_after_the_file_and_then_its_folder_are_synced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # contract G6
+    synced: list[str] = []
+
+    def recorded(sync: Callable[[int], None]) -> Callable[[int], None]:
+        def record(file: int) -> None:
+            sync(file)
+            synced.append(os.readlink(f"/proc/self/fd/{file}"))
+
+        return record
+
+    monkeypatch.setattr(os, "fdatasync", recorded(os.fdatasync))
+    monkeypatch.setattr(os, "fsync", recorded(os.fsync))
+    store = local(tmp_path)
+
+    async def story() -> None:
+        assert synced == [str(tmp_path / "extents"), str(tmp_path)]  # the names of the shards and of their folder
+        writer = store.new()
+        await writer.write(b"bytes")
+        await writer.commit()
+        shard = tmp_path / "extents" / writer.id[16:18]
+        assert synced[2:] == [str(shard / writer.id), str(shard)]
+
+    run(store, story)
+
+
+def test_a_commit_whose_sync_fails_fails_and_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # contract G6
+    def broken(file: int) -> None:
+        raise OSError(errno.EIO, "the disk is broken")
+
+    store = local(tmp_path)
+
+    async def story() -> None:
+        writer = store.new()
+        await writer.write(b"bytes")
+        monkeypatch.setattr(os, "fdatasync", broken)
+        with pytest.raises(OSError, match="broken"):
+            await writer.commit()
+        assert await listed(store) == {}
+        assert not store.is_writing(writer.id)
+
+    run(store, story)
+
+
+def test_files_and_folders_are_for_the_owner_alone(tmp_path: Path) -> None:
+    store = local(tmp_path)
+
+    async def story() -> None:
+        extent = await put(store, b"bytes")
+        shard = tmp_path / "extents" / extent[16:18]
+        assert [stat.S_IMODE(path.stat().st_mode) for path in (shard.parent, shard, shard / extent)] == [0o700, 0o700, 0o600]
+
+    run(store, story)
+
+
+def test_a_store_opened_again_lists_what_was_committed_and_what_was_interrupted(tmp_path: Path) -> None:
+    ended: list[str] = []
+
+    async def first_life() -> None:
+        ended.append(await put(before, b"committed"))
+        interrupted = before.new()
+        await interrupted.write(b"half")
+        ended.append(interrupted.id)
+
+    async def second_life() -> None:
+        committed, interrupted = ended
+        assert await listed(after) == {committed: 9, interrupted: 4}
+        assert not after.is_writing(interrupted)
+        await after.delete(interrupted)
+        assert await listed(after) == {committed: 9}
+        assert await get(after, committed, 0, 9) == b"committed"
+
+    before = local(tmp_path)
+    run(before, first_life)
+    after = local(tmp_path)
+    run(after, second_life)
+
+
+def test_a_file_that_is_no_extent_is_not_listed(tmp_path: Path) -> None:
+    store = local(tmp_path)
+
+    async def story() -> None:
+        extent = await put(store, b"bytes")
+        (tmp_path / "extents" / extent[16:18] / "notes.txt").write_text("not ours")
+        assert await listed(store) == {extent: 5}
+
+    run(store, story)
+
+
+def test_a_name_that_is_no_id_never_becomes_a_path(tmp_path: Path) -> None:
+    store = local(tmp_path)
+
+    async def story() -> None:
+        with pytest.raises(AssertionError):
+            await store.delete("../" * 10 + "ab")
+
+    run(store, story)
+
+
+@pytest.mark.parametrize("reason", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG])
+@pytest.mark.parametrize("call", ["open", "write", "fdatasync"])
+def test_a_full_disk_refuses_leaves_nothing_and_the_next_write_works(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str, reason: int
+) -> None:
+    def full(*args: object) -> int:
+        raise OSError(reason, "no room")
+
+    async def write_and_commit(writer: ExtentWriter) -> None:
+        await writer.write(LARGE)
+        await writer.commit()
+
+    store = local(tmp_path)
+
+    async def story() -> None:
+        writer = store.new()
+        with monkeypatch.context() as disk:
+            disk.setattr(os, call, full)
+            with pytest.raises(StorageError) as refused:
+                await write_and_commit(writer)
+        assert refused.value.code is Code.InsufficientStorage
+        assert await listed(store) == {}
+        assert not store.is_writing(writer.id)
+        await writer.abort()
+        assert await get(store, await put(store, LARGE), 0, len(LARGE)) == LARGE
+
+    run(store, story)
+
+
+@pytest.fixture
+def one_mebibyte_files() -> Iterator[None]:
+    """The kernel itself refuses larger files (EFBIG), after taking the part that fits."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@pytest.mark.usefixtures("one_mebibyte_files")
+def test_a_refusal_by_the_kernel_in_the_middle_of_a_write_leaves_nothing(tmp_path: Path) -> None:
+    store = local(tmp_path)
+
+    async def story() -> None:
+        with pytest.raises(StorageError) as refused:
+            await put(store, bytes(700_000), bytes(700_000))
+        assert refused.value.code is Code.InsufficientStorage
+        assert await listed(store) == {}
+        await put(store, bytes(1 << 20))
+
+    run(store, story)
+
+
+def test_an_abort_waits_for_the_write_whose_caller_was_cancelled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # race G2: closing the file under a running write would let the write land in whatever is opened next
+    store = local(tmp_path)
+
+    async def story() -> None:
+        loop = asyncio.get_running_loop()
+        begun, go_on = asyncio.Event(), asyncio.Event()
+        write = os.write
+
+        def slow_write(file: int, data: bytes) -> int:
+            loop.call_soon_threadsafe(begun.set)
+            asyncio.run_coroutine_threadsafe(go_on.wait(), loop).result()
+            return write(file, data)  # fails with EBADF if the file was closed meanwhile
+
+        results: list[object] = []
+
+        def watched_write(file: int, data: bytes) -> int:
+            try:
+                written = slow_write(file, data)
+            except BaseException as error:
+                results.append(error)
+                raise
+            results.append(written)
+            return written
+
+        monkeypatch.setattr(os, "write", watched_write)
+        writer = store.new()
+        writing = asyncio.ensure_future(writer.write(b"bytes"))
+        await begun.wait()
+        writing.cancel()
+        aborting = asyncio.ensure_future(writer.abort())
+        await asyncio.wait([writing])
+        assert not aborting.done()
+        go_on.set()
+        await aborting
+        assert results == [5]
+        assert await listed(store) == {}
+
+    run(store, story)

@@ -1,0 +1,122 @@
+"""The one place that builds everything: stores, services, servers, jobs. `cli.py` fills a Config and calls `run`."""
+
+import asyncio
+import contextlib
+import secrets
+import ssl
+from collections.abc import Callable
+from pathlib import Path
+
+from verditer.config import Config, Listen
+from verditer.jobs.collect import Collector
+from verditer.partition.engine import Engine
+from verditer.partition.sqlite import SqliteEngine
+from verditer.rest.admin import Admin
+from verditer.rest.exchange import Exchange
+from verditer.rest.message import Response
+from verditer.rest.observe import Metrics, RequestLog
+from verditer.rest.pipeline import Pipeline
+from verditer.rest.server import HttpServer
+from verditer.rest.services import SERVICES
+from verditer.rest.tls import development_certificate, server_context
+from verditer.services.context import Context
+from verditer.stream.extents import ExtentStore
+from verditer.stream.local import LocalExtents
+from verditer.stream.memory import MemoryExtents
+
+
+class App:
+    """A server that can be started and stopped inside a running loop: the command line does it, and so do tests."""
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        self.engine = _engine(config)
+        self.ctx = Context(
+            engine=self.engine,
+            extents=_extents(config, lambda: self.engine.now()),
+            accounts=config.accounts,
+            inline_limit=config.inline_limit,
+        )
+        self.metrics = Metrics()
+        self.log = None if config.silent else RequestLog(config.log_format, self.engine.now)
+        self.servers: dict[str, HttpServer] = {}
+        self.collector = Collector(self.ctx, config.collect_seconds)
+
+    async def start(self) -> None:
+        tls = _tls(self.config)
+        await self.engine.open()
+        await self.ctx.extents.open()
+        for service in SERVICES:
+            pipeline = Pipeline(self.ctx, service, observer=self._observer(service.name), product_style=self.config.product_style)
+            listen: Listen = getattr(self.config, service.name)
+            self.servers[service.name] = HttpServer(
+                pipeline.handle, listen.host, listen.port, ssl=tls, name=service.name.capitalize()
+            )
+        admin = Admin(self.ctx, self.metrics, test_control=self.config.test_control)
+        listen = self.config.admin
+        self.servers["admin"] = HttpServer(admin.handle, listen.host, listen.port, name="Admin")
+        try:
+            for server in self.servers.values():
+                await server.start()
+        except OSError:
+            await self.stop()
+            raise
+        self.collector.start()
+
+    async def stop(self) -> None:
+        """Stop accepting, let running requests finish, then put everything away."""
+        await asyncio.gather(*[server.stop(self.config.grace_seconds) for server in self.servers.values()])
+        await self.collector.stop()
+        await self.ctx.extents.close()
+        await self.engine.close()
+        if self.log is not None:
+            self.log.flush()
+
+    def _observer(self, service: str) -> Callable[[Exchange, Response, float], None]:
+        count, log = self.metrics.observer(service), self.log
+        if log is None:
+            return count
+
+        def both(exchange: Exchange, response: Response, seconds: float) -> None:
+            count(exchange, response, seconds)
+            log(exchange, response, seconds)
+
+        return both
+
+
+def _engine(config: Config) -> Engine:
+    if config.database is not None:
+        from verditer.partition.postgres import PostgresEngine  # an extra: psycopg is installed only where it is used
+
+        return PostgresEngine(config.database)
+    return SqliteEngine(None if config.in_memory else config.location)
+
+
+def _extents(config: Config, now: Callable[[], int]) -> ExtentStore:
+    def new_id() -> str:
+        return f"{now():016x}{secrets.token_hex(8)}"
+
+    if config.in_memory:
+        return MemoryExtents(new_id, config.memory_limit)
+    return LocalExtents(config.location / "extents", new_id)
+
+
+def _tls(config: Config) -> ssl.SSLContext | None:
+    if config.cert is not None:
+        return server_context(config.cert, config.key, config.password)
+    if config.development_tls:
+        cert, key = development_certificate(Path(config.location) / "tls")
+        return server_context(cert, key)
+    return None
+
+
+async def run(config: Config, started: Callable[[App], None]) -> None:
+    """Serve until the task is cancelled."""
+    app = App(config)
+    await app.start()
+    started(app)
+    try:
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.get_running_loop().create_future()
+    finally:
+        await app.stop()

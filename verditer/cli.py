@@ -1,0 +1,180 @@
+"""The command line: `verditer`. Azurite's flags are accepted, so it can stand where `azurite` stood."""
+
+import argparse
+import asyncio
+import base64
+import importlib.util
+import logging
+import os
+import re
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+import uvloop
+
+from verditer import __version__
+from verditer.app import App, run
+from verditer.config import Config, Listen
+from verditer.core.errors import StorageError
+from verditer.core.limits import MIB
+from verditer.services.account import Account, development_accounts, parse_accounts
+
+_PORTS = {"blob": 10000, "queue": 10001, "table": 10002, "file": 10003, "admin": 10009}
+
+
+def main(arguments: list[str] | None = None) -> int:
+    flags = _parser().parse_args(arguments)
+    try:
+        config = _config(flags)
+    except ValueError as error:
+        return _complain(str(error))
+    _start_logging(config)
+    try:
+        uvloop.run(_serve(config))
+    except (OSError, ValueError, StorageError) as error:
+        return _complain(getattr(error, "message", None) or str(error))
+    except KeyboardInterrupt:
+        pass
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="verditer",
+        description="An Azure-Storage-compatible server. Without arguments: Azurite's ports and account, data in ./verditer-data.",
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+        argument_default=argparse.SUPPRESS,
+    )
+    add = parser.add_argument
+    add("-v", "--version", action="version", version=f"verditer {__version__}")
+    add("-l", "--location", type=Path, help="folder for data (default: verditer-data)")
+    add("--database", help="a PostgreSQL URL to keep records in, instead of the embedded store")
+    add("--inMemoryPersistence", action="store_true", help="keep everything in memory and forget it at the end")
+    add("--extentMemoryLimit", type=float, help="megabytes of large bodies to keep with --inMemoryPersistence")
+    for name, port in _PORTS.items():
+        add(f"--{name}Host", help=f"address the {name} port listens on (default: 127.0.0.1)")
+        add(f"--{name}Port", type=int, help=f"{name} port, 0 for any free one (default: {port})")
+    add("--cert", help="TLS certificate, PEM or PFX")
+    add("--key", help="key of a PEM certificate")
+    add("--pwd", help="password of the PFX file or PEM key")
+    add("--development-tls", action="store_true", help="serve HTTPS with a self-made certificate kept in the data folder")
+    add("-s", "--silent", action="store_true", help="no line per request")
+    add("-d", "--debug", type=Path, help="also write detailed logs to this file")
+    add("--log-format", choices=("plain", "json"), help="form of the line per request (default: plain)")
+    add("--test-control", action="store_true", help="let the admin port move the clock and empty accounts")
+    add("--disableProductStyleUrl", action="store_true", help="the account is always in the path, never in the host name")
+    add("-L", "--loose", action="store_true", help="accepted for Azurite's sake: nothing that Azure refuses is let through")
+    add("--skipApiVersionCheck", action="store_true", help="accepted for Azurite's sake: every version is served anyway")
+    add("--disableTelemetry", action="store_true", help="accepted for Azurite's sake: there is no telemetry")
+    add("--oauth", help="accepted for Azurite's sake: bearer tokens are not served yet")
+    return parser
+
+
+def _config(flags: argparse.Namespace) -> Config:
+    given = vars(flags)
+    if "oauth" in given:
+        raise ValueError("--oauth: bearer tokens are not implemented yet; use a key or a SAS")
+    if "loose" in given:
+        print("verditer: --loose has no effect: unsupported headers are never refused, wrong ones always are", file=sys.stderr)
+    if "extentMemoryLimit" in given and "inMemoryPersistence" not in given:
+        raise ValueError("--extentMemoryLimit goes with --inMemoryPersistence")
+    if ("key" in given or "pwd" in given) and "cert" not in given:
+        raise ValueError("--key and --pwd go with --cert")
+    if "database" in given and importlib.util.find_spec("psycopg") is None:
+        raise ValueError("--database needs the PostgreSQL extra: pip install 'verditer[postgres]'")
+    if "database" in given and "inMemoryPersistence" in given:
+        raise ValueError("--database and --inMemoryPersistence exclude each other")
+    settings: dict[str, Any] = {
+        "in_memory": given.get("inMemoryPersistence", False),
+        "memory_limit": int(given["extentMemoryLimit"] * MIB) if "extentMemoryLimit" in given else None,
+        "password": given.get("pwd"),
+        "product_style": "disableProductStyleUrl" not in given,
+        "accounts": _accounts(),
+    }
+    same = ("location", "database", "cert", "key", "development_tls", "silent", "debug", "log_format", "test_control")
+    settings |= {name: given[name] for name in same if name in given}
+    return Config(**settings, **_listens(given))
+
+
+def _listens(given: dict[str, Any]) -> dict[str, Any]:
+    listens = {}
+    for name, port in _PORTS.items():
+        asked = int(str(given.get(f"{name}Port", port)))
+        if not 0 <= asked <= 65535:
+            raise ValueError(f"--{name}Port {asked}: a port is a number from 0 to 65535")
+        listens[name] = Listen(host=str(given.get(f"{name}Host", "127.0.0.1")), port=asked)
+    return listens
+
+
+def _accounts() -> dict[str, Account]:
+    for variable in ("VERDITER_ACCOUNTS", "AZURITE_ACCOUNTS"):
+        if os.environ.get(variable):
+            try:
+                accounts = parse_accounts(os.environ[variable])
+            except ValueError as error:
+                raise ValueError(f"{variable}: {error}") from None
+            if not accounts:
+                raise ValueError(f"{variable} names no account")
+            return accounts
+    return development_accounts()
+
+
+def _start_logging(config: Config) -> None:
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
+    if config.debug is not None:
+        handler = logging.FileHandler(config.debug)
+        handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s %(message)s"))
+        logging.getLogger().addHandler(handler)
+        logging.getLogger("verditer").setLevel(logging.DEBUG)
+
+
+async def _serve(config: Config) -> None:
+    task = asyncio.current_task()
+    assert task is not None
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, task.cancel)
+    await run(config, lambda app: print(_banner(app), flush=True))
+
+
+def _banner(app: App) -> str:
+    """What to paste into a client, ready made."""
+    config = app.config
+    scheme = "https" if config.cert or config.development_tls else "http"
+    lines = [f"Verditer {__version__} is serving {_store(config)}"]
+    for name, server in app.servers.items():
+        listen: Listen = getattr(config, name)
+        protocol = "http" if name == "admin" else scheme
+        lines.append(f"  {name.capitalize():6} {protocol}://{_host(listen.host)}:{server.port}")
+    for account in config.accounts.values():
+        endpoints = "".join(
+            f"{name.capitalize()}Endpoint={scheme}://{_host(getattr(config, name).host)}:{server.port}/{account.name};"
+            for name, server in app.servers.items()
+            if name != "admin"
+        )
+        key = base64.b64encode(account.keys[0]).decode() if account.name in development_accounts() else "<its key>"
+        lines.append("")
+        lines.append(f"DefaultEndpointsProtocol={scheme};AccountName={account.name};AccountKey={key};{endpoints}")
+    return "\n".join(lines)
+
+
+def _store(config: Config) -> str:
+    if config.database is not None:
+        return f"records in {re.sub(r'//[^@/]*@', '//', config.database)}, bytes in {config.location}"
+    return "from memory" if config.in_memory else f"from {config.location}"
+
+
+def _host(host: str) -> str:
+    host = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, host)
+    return f"[{host}]" if ":" in host and not host.startswith("[") else host
+
+
+def _complain(text: str) -> int:
+    print(f"verditer: {text}", file=sys.stderr)
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

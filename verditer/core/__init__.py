@@ -1,0 +1,1 @@
+"""Nouns and rules. No I/O, no async; time is always passed in."""

@@ -1,0 +1,1 @@
+"""What is stored: one struct per noun, with its key and version."""

@@ -1,0 +1,77 @@
+"""Blobs, their snapshots, and the blocks that wait to become one."""
+
+from enum import StrEnum
+from typing import ClassVar
+
+from verditer.core.lease import Lease
+from verditer.core.records.record import Record
+
+
+class BlobType(StrEnum):
+    BLOCK = "BlockBlob"
+    PAGE = "PageBlob"
+    APPEND = "AppendBlob"
+
+
+class Blob(Record, tag=1, frozen=True, kw_only=True):
+    """A blob as clients see it now. Its ETag is the tick of its last write, and so is its Last-Modified."""
+
+    TABLE = "blob"
+    KEY: ClassVar[tuple[str, ...]] = ("container_id", "name")
+
+    container_id: int
+    name: str
+    etag: int
+    created: int
+    blob_type: BlobType
+    size: int
+    content_id: int
+    inline: bool  # the bytes are in `Inline`, not in `Layout`
+    content_type: str = "application/octet-stream"
+    content_encoding: str | None = None
+    content_language: str | None = None
+    content_disposition: str | None = None
+    cache_control: str | None = None
+    content_md5: bytes | None = None
+    metadata: dict[str, str] = {}
+    tags: dict[str, str] | None = None
+    tier: str | None = None
+    tier_changed: int | None = None
+    lease: Lease | None = None
+    shared: bool = False  # another content names the same extents, so dropping this one frees none
+
+
+class Snapshot(Blob, tag=1, frozen=True, kw_only=True):
+    """A blob as it was: same shape, one more part of the key, never written again."""
+
+    TABLE = "snapshot"
+    KEY = ("container_id", "name", "snapshot")
+
+    snapshot: int
+
+
+class StagedBlob(Record, tag=1, frozen=True, kw_only=True):
+    """The uncommitted side of a block blob. It exists while blocks wait for Put Block List."""
+
+    TABLE = "staged_blob"
+    KEY = ("container_id", "name")
+
+    container_id: int
+    name: str
+    count: int
+    id_length: int  # every block id of a blob has the same length
+    touched: int  # blocks are discarded a week after the last one came
+
+
+class Block(Record, tag=1, frozen=True, kw_only=True):
+    """One uncommitted block. Small ones keep their bytes in `Inline` under `content_id`."""
+
+    TABLE = "block"
+    KEY = ("container_id", "name", "block_id")
+
+    container_id: int
+    name: str
+    block_id: bytes
+    size: int
+    content_id: int
+    extent: str | None  # None: inline

@@ -1,0 +1,43 @@
+"""Containers. A container's children are keyed by its id, so deleting it is one record, and a new one starts empty."""
+
+import msgspec
+
+from verditer.core.lease import Lease
+from verditer.core.records.record import Record
+
+
+class AccessPolicy(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
+    """A stored access policy. What it leaves out, the SAS that names it has to bring."""
+
+    id: str
+    start: int | None = None
+    expiry: int | None = None
+    permission: str | None = None
+
+
+class Container(Record, tag=1, frozen=True, kw_only=True):
+    TABLE = "container"
+    KEY = ("account", "name")
+
+    account: str
+    name: str
+    id: int
+    etag: int
+    metadata: dict[str, str] = {}
+    public_access: str | None = None  # None, "blob" or "container"
+    policies: tuple[AccessPolicy, ...] = ()
+    lease: Lease | None = None
+
+    @property
+    def tags(self) -> None:
+        """Containers have no tags; the guard asks."""
+        return
+
+
+class Forgotten(Record, tag=1, frozen=True, kw_only=True):
+    """The id of a container that was deleted: its children are still stored, and the sweeper removes them."""
+
+    TABLE = "forgotten"
+    KEY = ("id",)
+
+    id: int

@@ -1,0 +1,1 @@
+"""Background work: collecting what nothing names any more."""

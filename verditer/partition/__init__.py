@@ -1,0 +1,1 @@
+"""Records: transactions over any record in `core/records`."""

@@ -1,0 +1,74 @@
+"""The engine contract: transactions over records. An engine stores and orders bytes; it holds no rule of Azure's.
+
+A transaction body is a plain function of `tx`. It awaits nothing, so nothing lands between its checks and its writes
+(invariant 3), and an engine is free to run it again after a conflict: it depends only on `tx` and its arguments.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Protocol, TypeVar
+
+from verditer.core.errors import Code, StorageError
+from verditer.core.records.record import Part, Record, Span
+
+R = TypeVar("R", bound=Record)
+T = TypeVar("T")
+
+Scope = tuple[str, ...]
+"""A path such as (account, "blob", container, blob). A write excludes other writes on its scope, on every scope below it and on
+every scope above it; writes beside each other run side by side where the engine can."""
+
+
+class Transaction(Protocol):
+    """One committed state, and in `write` the changes to it. Everything read in one transaction belongs together."""
+
+    @property
+    def now(self) -> int:
+        """The time of this transaction, in ticks, by the one clock all processes of a store share."""
+
+    def tick(self, after: int = 0) -> int:
+        """A tick that no other write ever gets, later than `after`: what ETags and ids are made of."""
+
+    def get(self, kind: type[R], *key: Part) -> R | None: ...
+
+    def scan(self, kind: type[R], span: Span, *, limit: int | None = None, reverse: bool = False) -> Iterator[R]:
+        """The records in a span of keys, in key order."""
+
+    def put(self, record: Record) -> None: ...
+
+    def delete(self, kind: type[Record], *key: Part) -> None:
+        """Remove a record; one that is absent is fine."""
+
+    def claim(self, kind: type[R], span: Span, limit: int) -> list[R]:
+        """The first records of a span of ranks that no other transaction is claiming, held until this one ends."""
+
+
+class Engine(Protocol):
+    async def open(self) -> None: ...
+
+    async def close(self) -> None: ...
+
+    async def read(self, scope: Scope, body: Callable[[Transaction], T]) -> T:
+        """Run a body that looks at a few records. It sees one committed state and neither waits for writes nor delays them."""
+
+    async def scan(self, scope: Scope, body: Callable[[Transaction], T]) -> T:
+        """The same for a body that may look at many records: it runs beside the event loop."""
+
+    async def write(self, scope: Scope, body: Callable[[Transaction], T]) -> T:
+        """Run a body and make its changes durable before returning. If it raises, nothing happened."""
+
+    def now(self) -> int:
+        """The time for what needs no transaction: signatures, logs, tokens."""
+
+    async def move_clock(self, ticks: int) -> None:
+        """Move time for every process of this store: tests wait for nothing."""
+
+
+class EngineUnavailable(StorageError):
+    """The store cannot be reached for now. Nothing is known to have happened; the caller may try again."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(Code.ServerBusy)
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return self.reason

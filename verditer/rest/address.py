@@ -1,0 +1,108 @@
+"""Which account and resource a request names: path style or host style, primary or secondary, `$root` or a container.
+
+The raw path stays as it was sent, since signatures cover it; names are decoded from it exactly once.
+"""
+
+import ipaddress
+from collections.abc import Mapping
+from functools import lru_cache
+from urllib.parse import unquote
+
+import msgspec
+
+from verditer.core.errors import Code, StorageError
+from verditer.core.names import ROOT_CONTAINER
+
+_SECONDARY = "-secondary"
+_BARE_HOSTS = frozenset({"localhost", "host.docker.internal"})
+
+
+class Address(msgspec.Struct, kw_only=True):
+    account: str
+    secondary: bool
+    path_style: bool
+    path: str  # the raw path as sent, percent-encoded, with the account in path style
+    segments: tuple[str, ...]  # decoded: at most container and blob
+    query: Mapping[str, str]  # names in lower case, values decoded; repeated names joined by a comma, sorted
+
+
+def parse_address(target: str, host: str, *, product_style: bool = True) -> Address:
+    """Read the request target. `product_style` off means the account is always in the path."""
+    path, _, query = target.partition("?")
+    if not path.startswith("/"):
+        path = _origin_form(path)
+    account = _account_of_host(host) if product_style else None
+    rest = path[1:]
+    path_style = account is None
+    if account is None:
+        account, _, rest = rest.partition("/")
+        account = unquote(account)
+    secondary = account.endswith(_SECONDARY)
+    return Address(
+        account=account.removesuffix(_SECONDARY),
+        secondary=secondary,
+        path_style=path_style,
+        path=path,
+        segments=_segments(rest),
+        query=parse_query(query) if query else {},
+    )
+
+
+def _origin_form(path: str) -> str:
+    """`http://host/path` is legal in a request line; anything else that does not begin with a slash is not."""
+    scheme, separator, rest = path.partition("://")
+    if not separator or scheme.lower() not in ("http", "https"):
+        raise StorageError(Code.InvalidUri)
+    return "/" + rest.partition("/")[2]
+
+
+@lru_cache(maxsize=1024)
+def _account_of_host(host: str) -> str | None:
+    """The first label of a host name with dots; None for addresses and bare names, where the path names the account."""
+    name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
+    name = name.strip("[]").lower()
+    if name in _BARE_HOSTS or "." not in name:
+        return None
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return name.partition(".")[0]
+    return None
+
+
+def _segments(rest: str) -> tuple[str, ...]:
+    """Container and blob, decoded once. A backslash in a blob name is stored as a slash, as Azure does."""
+    if not rest:
+        return ()
+    container, separator, blob = rest.partition("/")
+    if not separator or not blob:
+        return (_decoded(container),)
+    return (_decoded(container), _decoded(blob).replace("\\", "/"))
+
+
+def _decoded(text: str) -> str:
+    if "%" not in text:
+        if text.isascii():
+            return text
+        # Clients that skip percent-encoding send UTF-8 bytes; they arrive as Latin-1.
+        text = text.encode("latin-1").decode("utf-8", "replace")
+        return text
+    try:
+        return unquote(text, errors="strict")
+    except UnicodeDecodeError:
+        raise StorageError(Code.InvalidUri) from None
+
+
+@lru_cache(maxsize=1024)  # the same SAS comes again and again; nobody writes to what is returned
+def parse_query(query: str) -> Mapping[str, str]:
+    found: dict[str, list[str]] = {}
+    for pair in query.split("&"):
+        if pair:
+            name, _, value = pair.partition("=")
+            found.setdefault(unquote(name).lower(), []).append(unquote(value.replace("+", " ")))
+    return {name: values[0] if len(values) == 1 else ",".join(sorted(values)) for name, values in found.items()}
+
+
+def is_root_blob(segments: tuple[str, ...]) -> bool:
+    """`/name` without a container addresses `$root/name`, where the operation is a blob's."""
+    return len(segments) == 1 and segments[0] != ROOT_CONTAINER

@@ -1,0 +1,20 @@
+"""Callers without credentials: they reach what the container's public access level opens, which `admit` then decides."""
+
+from collections.abc import Awaitable, Callable
+
+from verditer.core.grant import ContainerAccess, Grant, Scheme
+from verditer.rest.address import Address
+from verditer.rest.auth.target import target_of
+from verditer.rest.message import Request
+
+
+async def authenticate(
+    request: Request,
+    address: Address,
+    service: str,
+    container_access: Callable[[str], Awaitable[ContainerAccess | None]],
+) -> Grant:
+    container, _ = target_of(address)
+    access = await container_access(container) if container and service == "blob" else None
+    version = request.headers.get("x-ms-version") or address.query.get("api-version", "")
+    return Grant(scheme=Scheme.ANONYMOUS, reach=(access.public_access or "") if access else "", version=version)

@@ -1,0 +1,113 @@
+"""The body of a request while it arrives: `connection.py` feeds it, a handler reads it, and neither outruns the other."""
+
+import asyncio
+from collections import deque
+from typing import Protocol
+
+from verditer.core.errors import Code, StorageError
+from verditer.rest.message import ClientGone
+
+_PIECE_BYTES = 1024 * 1024  # several small packets are read as one piece up to about this size
+_LARGE_BYTES = 128 * 1024  # a piece of this size is worth handing on without a copy
+
+
+class Source(Protocol):
+    """The connection, as far as a body knows it."""
+
+    def body_wanted(self, body: "IncomingBody") -> None:
+        """A reader starts to wait for bytes."""
+
+    def body_taken(self) -> None:
+        """Buffered bytes were read: there is room for more."""
+
+
+class IncomingBody:
+    """See `message.Body`, of which this is the one implementation that has a network behind it."""
+
+    __slots__ = ("_discarded", "_failed", "_pieces", "_source", "_waiter", "buffered", "ended", "expected", "length", "received")
+
+    def __init__(self, source: Source, length: int | None, *, expected: bool) -> None:
+        self.length = length
+        self.expected = expected  # the client waits for 100 Continue
+        self.received = 0
+        self.buffered = 0
+        self.ended = False
+        self._discarded = False
+        self._failed = False
+        self._pieces: deque[bytes] = deque()
+        self._source = source
+        self._waiter: asyncio.Future[None] | None = None
+
+    async def read(self) -> bytes:
+        while not self._pieces:
+            if self._failed:
+                raise ClientGone
+            if self.ended:
+                return b""
+            self._source.body_wanted(self)
+            self._waiter = asyncio.get_running_loop().create_future()
+            try:
+                await self._waiter
+            finally:
+                self._waiter = None
+        if self._failed:
+            raise ClientGone
+        piece = self._next_piece()
+        self.buffered -= len(piece)
+        self._source.body_taken()
+        return piece
+
+    async def read_all(self, limit: int) -> bytes:
+        if self.length is not None and self.length > limit:
+            raise StorageError(Code.RequestBodyTooLarge)
+        pieces: list[bytes] = []
+        size = 0
+        while piece := await self.read():
+            size += len(piece)
+            if size > limit:
+                raise StorageError(Code.RequestBodyTooLarge)
+            pieces.append(piece)
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+    @property
+    def waiting(self) -> bool:
+        return self._waiter is not None
+
+    def feed(self, piece: bytes) -> None:
+        self.received += len(piece)
+        if not self._discarded:
+            self._pieces.append(piece)
+            self.buffered += len(piece)
+            self._wake()
+
+    def end(self) -> None:
+        self.ended = True
+        self._wake()
+
+    def fail(self) -> None:
+        """The rest will never come."""
+        if not self.ended:
+            self._failed = True
+            self._wake()
+
+    def discard(self) -> None:
+        """Nobody reads this body any more; what still arrives is dropped."""
+        self._discarded = True
+        self._pieces.clear()
+        self.buffered = 0
+
+    def _next_piece(self) -> bytes:
+        pieces = self._pieces
+        piece = pieces.popleft()
+        if not pieces or len(piece) >= _LARGE_BYTES:
+            return piece
+        joined = [piece]
+        size = len(piece)
+        while pieces and size + len(pieces[0]) <= _PIECE_BYTES:
+            joined.append(pieces.popleft())
+            size += len(joined[-1])
+        return b"".join(joined)
+
+    def _wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)

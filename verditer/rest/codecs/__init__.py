@@ -1,0 +1,1 @@
+"""Bodies on the wire: XML documents to values and back."""

@@ -1,0 +1,59 @@
+"""Stored access policies: the SignedIdentifiers document of Get and Set ACL, the same for every service."""
+
+from typing import Any
+from xml.etree.ElementTree import Element
+
+from verditer.core.dates import iso, parse_iso
+from verditer.core.errors import Code, StorageError
+from verditer.core.records.container import AccessPolicy
+from verditer.rest.codecs.xml import element, parse, render, required, text_of
+from verditer.services.blob.answers import ContainerState
+
+
+def parse_policies(document: bytes) -> dict[str, Any]:
+    """An empty body means no policies."""
+    if not document.strip():
+        return {"policies": ()}
+    root = parse(document, "SignedIdentifiers")
+    if any(child.tag != "SignedIdentifier" for child in root):
+        raise StorageError(Code.InvalidXmlDocument)
+    return {"policies": tuple(_policy(child) for child in root)}
+
+
+def _policy(node: Element) -> AccessPolicy:
+    policy = node.find("AccessPolicy")
+    if policy is None:
+        return AccessPolicy(id=required(node, "Id"))
+    return AccessPolicy(
+        id=required(node, "Id"),
+        start=_moment(policy, "Start"),
+        expiry=_moment(policy, "Expiry"),
+        permission=text_of(policy, "Permission") or None,
+    )
+
+
+def _moment(node: Element, name: str) -> int | None:
+    text = text_of(node, name)
+    if not text:
+        return None
+    ticks = parse_iso(text)
+    if ticks is None:
+        raise StorageError(Code.InvalidXmlNodeValue, details={"XmlNodeName": name, "XmlNodeValue": text})
+    return ticks
+
+
+def render_policies(state: ContainerState, exchange: object) -> bytes:
+    rows = "".join(_render(policy) for policy in state.container.policies)
+    return render(f"<SignedIdentifiers>{rows}</SignedIdentifiers>" if rows else "<SignedIdentifiers />")
+
+
+def _render(policy: AccessPolicy) -> str:
+    """Only what was given comes back."""
+    fields = (
+        ("Start", None if policy.start is None else iso(policy.start)),
+        ("Expiry", None if policy.expiry is None else iso(policy.expiry)),
+        ("Permission", policy.permission),
+    )
+    inner = "".join(element(name, value) for name, value in fields if value is not None)
+    access = f"<AccessPolicy>{inner}</AccessPolicy>" if inner else ""
+    return f"<SignedIdentifier>{element('Id', policy.id)}{access}</SignedIdentifier>"

@@ -1,0 +1,334 @@
+"""One HTTP/1.1 connection: its requests go to the handler one at a time, and the answers leave in order.
+
+`reader.py` turns bytes into requests, `wire.py` answers into bytes; between them this file decides when to read, when to
+write and when to close. A handler starts when the head of its request is complete and is never cancelled by its client.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable
+from time import monotonic
+from typing import Protocol, cast
+
+from verditer.rest.body import IncomingBody
+from verditer.rest.message import ClientGone, Request, Response
+from verditer.rest.reader import Exchange, RequestReader
+from verditer.rest.wire import CONTINUE, LAST_CHUNK, HttpLimits, Refusal, framing_lines, response_head
+
+Handler = Callable[[Request], Awaitable[Response]]
+
+log = logging.getLogger(__name__)
+
+_WRITE_HIGH_WATER = 1024 * 1024
+_SENT_WITH_HEAD = 64 * 1024  # a body up to here is copied behind its head: one buffer, one system call
+_WITHOUT_BODY = (204, 304)
+
+
+class Server(Protocol):
+    """`HttpServer`, as far as a connection knows it."""
+
+    handler: Handler
+    limits: HttpLimits
+    stopping: bool
+
+    def admit(self, connection: "HttpConnection") -> bool: ...
+    def forget(self, connection: "HttpConnection") -> None: ...
+
+
+class HttpConnection(asyncio.Protocol):
+    def __init__(self, server: Server) -> None:
+        self.peer = ""
+        self.secure = False
+        self.task: asyncio.Task[None] | None = None
+        self._server = server
+        self._loop = asyncio.get_running_loop()
+        self._reader = RequestReader(self, server.limits)
+        self._current: Exchange | None = None
+        self._pending: deque[Exchange] = deque()
+        self._refusal: Refusal | None = None  # given after the answers to everything pending
+        self._drained: asyncio.Future[None] | None = None
+        self._lingering = False
+        self._lost = False
+        self._eof = False
+        self._reading_paused = False
+        self._writing_paused = False
+        self._since = monotonic()  # when the present wait began: for bytes, for the end
+        self._written_since = 0.0  # when the write buffer last became smaller
+        self._unwritten_bytes = 0
+
+    # The transport calls.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+        self._transport.set_write_buffer_limits(high=_WRITE_HIGH_WATER)
+        address = transport.get_extra_info("peername")
+        self.peer = str(address[0]) if address else ""
+        self.secure = transport.get_extra_info("ssl_object") is not None
+        if not self._server.admit(self):
+            self._reader.stop()
+            self._tell(Refusal(503, "ServerBusy", "The server has too many connections. Please retry your request."))
+            self._transport.close()
+
+    def data_received(self, data: bytes) -> None:
+        if self._reader.deaf:
+            return
+        self._since = monotonic()
+        self._reader.feed(data)
+        self._balance_reading()
+
+    def eof_received(self) -> bool:
+        """A client may close its sending half and still wait for the answer to what it sent."""
+        self._eof = True
+        if self._reader.arriving is not None:
+            self._reader.arriving.body.fail()
+        return self._current is not None and not self.secure
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._lost = True
+        if self._reader.arriving is not None:
+            self._reader.arriving.body.fail()
+        self._pending.clear()
+        self._wake_writer()
+        if self._current is None:
+            self._server.forget(self)
+
+    def pause_writing(self) -> None:
+        self._writing_paused = True
+        self._written_since = monotonic()
+
+    def resume_writing(self) -> None:
+        self._writing_paused = False
+        self._wake_writer()
+
+    # The reader and the bodies call.
+
+    @property
+    def backlog(self) -> int:
+        return len(self._pending)
+
+    def accept(self, exchange: Exchange) -> None:
+        if self._current is None:
+            self._start(exchange)
+        else:
+            self._pending.append(exchange)
+
+    def refuse(self, refusal: Refusal) -> None:
+        """Answers behind everything accepted so far, then closes."""
+        self._refusal = refusal
+        if self._reader.arriving is not None:
+            self._reader.arriving.refusal = refusal
+            self._reader.arriving.body.fail()
+        self._reader.stop()
+        if self._current is None:
+            self._tell(refusal)
+            self._close(clean=False)
+
+    def _tell(self, refusal: Refusal) -> None:
+        response = refusal.response()
+        body = cast(bytes, response.body)
+        self._transport.write(
+            response_head(response, framing_lines(response.status, len(body), http_1_0=False, close=True)) + body
+        )
+
+    def body_wanted(self, body: IncomingBody) -> None:
+        self._since = monotonic()
+        if body.expected and body.received == 0 and not self._lost:
+            self._transport.write(CONTINUE)
+        body.expected = False
+
+    def body_taken(self) -> None:
+        if self._reading_paused:
+            self._balance_reading()
+
+    def _balance_reading(self) -> None:
+        full = self._reader.full
+        if full is self._reading_paused or self._eof or self._lost or self._transport.is_closing():
+            return
+        self._reading_paused = full
+        if full:
+            self._transport.pause_reading()
+        else:
+            self._transport.resume_reading()
+
+    # Answering.
+
+    def _start(self, exchange: Exchange) -> None:
+        self._current = exchange
+        self.task = self._loop.create_task(self._answer(exchange))
+
+    async def _answer(self, exchange: Exchange) -> None:
+        close = True
+        try:
+            response = await self._response(exchange)
+            if response is None or self._lost:
+                self._transport.close()
+                await _close_source(response)
+            else:
+                close = self._must_close(exchange, response)
+                if not exchange.body.ended:  # a client may read only after it has sent everything
+                    exchange.body.discard()
+                    self._balance_reading()
+                await self._send(exchange, response, close)
+        except BaseException:  # half an answer must not be taken for a whole one
+            self._transport.abort()
+            raise
+        finally:
+            self._finish(exchange, close)
+
+    async def _response(self, exchange: Exchange) -> Response | None:
+        try:
+            return await self._server.handler(exchange.request)
+        except ClientGone:
+            return exchange.refusal.response() if exchange.refusal is not None else None
+        except Exception:
+            log.exception("%s %s failed.", exchange.request.method, exchange.request.target.partition("?")[0])
+            return Refusal(500, "InternalError", "The server encountered an internal error. Please retry the request.").response()
+
+    def _must_close(self, exchange: Exchange, response: Response) -> bool:
+        if not exchange.keep_alive or response.close or exchange.refusal is not None or self._server.stopping:
+            return True
+        if exchange.http_1_0 and response.length is None and not isinstance(response.body, bytes):
+            return True  # the end of the connection is the end of this body
+        body = exchange.body
+        if body.ended:
+            return False
+        # A client that saw no 100 Continue may send its body or not, so the bytes that follow would be ambiguous.
+        return body.expected or body.length is None or body.length - body.received > self._server.limits.max_drained_body_bytes
+
+    async def _send(self, exchange: Exchange, response: Response, close: bool) -> None:
+        body = response.body
+        head_only = exchange.request.method == "HEAD"
+        length = response.length
+        if isinstance(body, bytes) and not (head_only and length is not None):
+            length = len(body)
+        head = response_head(response, framing_lines(response.status, length, http_1_0=exchange.http_1_0, close=close))
+        if head_only or response.status in _WITHOUT_BODY:
+            self._transport.write(head)
+            await _close_source(response)
+        elif not isinstance(body, bytes):
+            self._transport.write(head)
+            await self._stream(body, length, chunked=length is None and not exchange.http_1_0)
+        elif len(body) <= _SENT_WITH_HEAD:
+            self._transport.write(head + body)
+        else:
+            self._transport.writelines((head, body))
+        if self._writing_paused:
+            await self._writable()
+
+    async def _stream(self, source: AsyncIterator[bytes], length: int | None, *, chunked: bool) -> None:
+        """Whatever goes wrong here aborts the connection: the client sees a body cut off, never one that looks complete."""
+        sent_bytes = 0
+        try:
+            async for piece in source:
+                sent_bytes += len(piece)
+                if self._lost or (length is not None and sent_bytes > length):
+                    break
+                if not chunked:
+                    self._transport.write(piece)
+                elif piece:
+                    self._transport.writelines((b"%x\r\n" % len(piece), piece, b"\r\n"))
+                if self._writing_paused:
+                    await self._writable()
+            if chunked and not self._lost:
+                self._transport.write(LAST_CHUNK)
+            if length is not None and sent_bytes != length and not self._lost:
+                raise ValueError(f"The answer has {sent_bytes} bytes instead of {length}.")
+        except Exception:
+            log.exception("An answer broke off after %s bytes.", sent_bytes)
+            self._transport.abort()
+        finally:
+            await _close_iterator(source)
+
+    async def _writable(self) -> None:
+        if not self._lost:
+            self._drained = self._loop.create_future()
+            await self._drained
+
+    def _wake_writer(self) -> None:
+        if self._drained is not None and not self._drained.done():
+            self._drained.set_result(None)
+
+    def _finish(self, exchange: Exchange, close: bool) -> None:
+        self._current = self.task = None
+        self._since = self._reader.head_since = monotonic()  # a next head has its full time, however long this answer took
+        if self._lost:
+            self._server.forget(self)
+        elif self._transport.is_closing():
+            pass  # connection_lost follows
+        elif close:
+            self._close(clean=exchange.body.ended and not exchange.keep_alive)
+        else:
+            self._proceed()
+
+    def _proceed(self) -> None:
+        if self._pending:
+            self._start(self._pending.popleft())
+            self._reader.resume()
+        elif self._refusal is not None:
+            self.refuse(self._refusal)
+        elif self._eof:
+            self._transport.close()
+        if self._reading_paused:
+            self._balance_reading()
+
+    # Closing.
+
+    def _close(self, *, clean: bool) -> None:
+        """A socket closed over unread bytes is reset and takes the answer with it, so the client's own end is awaited."""
+        self._since = monotonic()
+        self._reader.stop()
+        self._pending.clear()
+        if clean or self._eof or self._server.stopping:
+            self._transport.close()
+            return
+        self._lingering = True
+        if self._transport.can_write_eof():
+            self._transport.write_eof()
+        self._balance_reading()
+
+    def shut_down(self) -> None:
+        """The server stops: an idle connection closes at once, a busy one behind its answer."""
+        if self._current is None:
+            self._transport.close()
+
+    def abort(self) -> None:
+        self._transport.abort()
+
+    def enforce_time_limits(self, now: float) -> None:
+        """Called every now and then by the server: one clock for all connections instead of a timer for each request."""
+        limits = self._server.limits
+        waited = now - self._since
+        arriving = self._reader.arriving
+        if self._writing_paused or self._lingering or self._transport.is_closing():
+            self._enforce_progress(now)
+        elif self._current is not None:
+            if arriving is self._current and arriving.body.waiting and waited > limits.body_stall_seconds:
+                self.refuse(Refusal(408, "RequestTimeout", "The request body did not arrive in time."))
+        elif self._reader.in_head:
+            if now - self._reader.head_since > limits.header_seconds:
+                self.refuse(Refusal(408, "RequestTimeout", "The request headers did not arrive in time."))
+        elif waited > (limits.idle_seconds if arriving is None else limits.body_stall_seconds):
+            self._transport.close()
+
+    def _enforce_progress(self, now: float) -> None:
+        unwritten_bytes = self._transport.get_write_buffer_size()
+        if unwritten_bytes != self._unwritten_bytes:
+            self._unwritten_bytes = unwritten_bytes
+            self._written_since = now
+            return
+        stalled = unwritten_bytes > 0 and now - self._written_since > self._server.limits.write_stall_seconds
+        if stalled or (self._lingering and now - self._since > self._server.limits.linger_seconds):
+            self._transport.abort()
+
+
+async def _close_source(response: Response | None) -> None:
+    if response is not None and not isinstance(response.body, bytes):
+        await _close_iterator(response.body)
+
+
+async def _close_iterator(source: AsyncIterator[bytes]) -> None:
+    """Generators hold files and leases of their own until they are closed."""
+    close = getattr(source, "aclose", None)
+    if close is not None:
+        await close()

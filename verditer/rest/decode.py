@@ -1,0 +1,85 @@
+"""Request → the struct a service function wants. Driven by the row's groups; knows no operation."""
+
+from typing import Any
+
+from verditer.core import lease
+from verditer.core.errors import Code, StorageError, invalid_header, invalid_query, missing_header
+from verditer.rest.exchange import Exchange
+from verditer.rest.message import Request
+from verditer.rest.operation import BodyKind, Op
+
+_META = "x-ms-meta-"
+_HISTORY = ("snapshot", "versionid")
+
+
+async def decode_request(exchange: Exchange, op: Op) -> Any:
+    """None when the function wants no request struct."""
+    assert exchange.address is not None
+    _check_history(exchange, op)
+    _check_body(exchange.request, op)
+    if op.takes.lease_request:
+        return lease.parse_request(exchange.request.headers)
+    if op.request is None:
+        return None
+    fields = _params(exchange, op)
+    if op.takes.metadata:
+        fields["metadata"] = metadata_of(exchange.request)
+    if op.body.kind is BodyKind.DOCUMENT:
+        assert op.body.parse is not None
+        fields.update(op.body.parse(await exchange.request.body.read_all(op.body.limit)))
+    return op.request(**fields)
+
+
+def _params(exchange: Exchange, op: Op) -> dict[str, Any]:
+    fields: dict[str, Any] = {}
+    headers = exchange.request.headers
+    assert exchange.address is not None
+    query = exchange.address.query
+    for param in op.takes.params:
+        sent = (query if param.query else headers).get(param.wire)
+        if sent:
+            fields[param.field] = param.parse(param.wire, sent)
+        elif param.required:
+            if param.query:
+                raise StorageError(Code.MissingRequiredQueryParameter, details={"QueryParameterName": param.wire})
+            raise missing_header(param.wire)
+    if "content_md5" in fields and "content_crc64" in fields:
+        raise StorageError(Code.BothCrc64AndMd5HeaderPresent)
+    return fields
+
+
+def metadata_of(request: Request) -> dict[str, str]:
+    """Names keep their case. The same name twice, whatever its case, has its values joined."""
+    found: dict[str, str] = {}
+    spelling: dict[str, str] = {}
+    for header, value in request.raw_headers:
+        lower = header.lower()
+        if lower.startswith(_META):
+            name = spelling.setdefault(lower, header[len(_META) :])
+            found[name] = f"{found[name]},{value.strip()}" if name in found else value.strip()
+    return found
+
+
+def _check_history(exchange: Exchange, op: Op) -> None:
+    """`snapshot` and `versionid` name one state each; an operation that does not read history is refused with either."""
+    assert exchange.address is not None
+    query = exchange.address.query
+    if not any(name in query for name in _HISTORY):
+        return
+    if all(name in query for name in _HISTORY):
+        raise StorageError(Code.MutuallyExclusiveQueryParameters)
+    for name in _HISTORY:
+        if name in query and not any(param.wire == name for param in op.takes.params):
+            raise invalid_query(name, query[name])
+
+
+def _check_body(request: Request, op: Op) -> None:
+    """Lengths that are wrong for the operation are refused before a byte is read."""
+    length = request.body.length
+    if op.body.kind is BodyKind.STREAM:
+        if "content-length" not in request.headers and "transfer-encoding" not in request.headers:
+            raise StorageError(Code.MissingContentLengthHeader)
+        if length == 0 and not op.body.allow_empty:
+            raise invalid_header("Content-Length", "0")
+    elif op.body.kind is BodyKind.EMPTY and op.writes and length:
+        raise invalid_header("Content-Length", str(length))

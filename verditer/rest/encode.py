@@ -1,0 +1,54 @@
+"""Result → response, by the row's answer: status, headers from the groups, metadata, body."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+from verditer.rest.exchange import Exchange
+from verditer.rest.message import Response
+from verditer.rest.operation import Op
+
+XML = "application/xml"
+
+
+class Content:
+    """A body that is not rendered but streamed: its bytes or pieces, and how long it is."""
+
+    __slots__ = ("body", "length", "status")
+
+    def __init__(self, body: bytes | AsyncIterator[bytes], length: int, status: int) -> None:
+        self.body = body
+        self.length = length
+        self.status = status
+
+
+def encode_response(exchange: Exchange, op: Op, result: Any) -> Response:
+    answer = op.answer
+    headers: list[tuple[str, str]] = []
+    for name, value_of in answer.headers:
+        value = value_of(result)
+        if value is not None:
+            headers.append((name, value))
+    if answer.metadata_of is not None:
+        for name, value in answer.metadata_of(result).items():
+            headers.append((f"x-ms-meta-{name}", value))
+    assert exchange.grant is not None
+    if exchange.grant.overrides:
+        headers = _overridden(headers, exchange)
+    status = answer.status if answer.status_of is None else answer.status_of(result)
+    if answer.body is None:
+        return Response(status=status, headers=headers)
+    body = answer.body(result, exchange)
+    if isinstance(body, Content):
+        return Response(status=body.status, headers=headers, body=body.body, length=body.length)
+    headers.append(("Content-Type", answer.content_type or XML))
+    return Response(status=status, headers=headers, body=body)
+
+
+def _overridden(headers: list[tuple[str, str]], exchange: Exchange) -> list[tuple[str, str]]:
+    """A SAS may replace what the blob says about itself (rscc, rscd, rsce, rscl, rsct) when the blob is read."""
+    assert exchange.grant is not None
+    if exchange.request.method not in ("GET", "HEAD"):
+        return headers
+    replaced = {name.lower() for name in exchange.grant.overrides}
+    kept = [(name, value) for name, value in headers if name.lower() not in replaced]
+    return kept + list(exchange.grant.overrides.items())

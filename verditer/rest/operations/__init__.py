@@ -1,0 +1,1 @@
+"""The operation tables: one file per service. Start reading here."""

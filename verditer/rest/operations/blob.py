@@ -1,0 +1,163 @@
+"""The Blob service, operation by operation. Every operation Azure has is a row; `NOT_YET` rows answer 501 by name."""
+
+from typing import Any
+
+from verditer.core.grant import ACCOUNT_INFORMATION, ANY, KEY_ONLY, account_only, container_sas, sas
+from verditer.core.guard import (
+    BLOCK_LIST_READ,
+    CONTAINER_DELETE,
+    CONTAINER_LEASE,
+    CONTAINER_METADATA,
+    CONTAINER_READ,
+    CONTAINER_WRITE,
+    CREATE,
+    LEASE,
+    LEASE_ONLY,
+    NONE,
+    READ,
+    SNAPSHOT,
+    UPDATE,
+)
+from verditer.core.limits import MAX_BLOCK_LIST_XML, MAX_XML
+from verditer.rest import headers as h
+from verditer.rest.codecs.blocks import parse_block_list, render_block_lists
+from verditer.rest.codecs.listings import render_blobs, render_containers
+from verditer.rest.codecs.policies import parse_policies, render_policies
+from verditer.rest.codecs.properties import parse_properties, render_properties, render_stats
+from verditer.rest.encode import Content
+from verditer.rest.operation import (
+    EMPTY,
+    NOT_YET,
+    STREAM,
+    STREAM_NOT_EMPTY,
+    Answer,
+    HeaderOut,
+    Level,
+    Op,
+    document,
+    route,
+)
+from verditer.services import properties
+from verditer.services.blob import block, blobs, blocklist, containers, leases, listing, read
+from verditer.services.blob.answers import BlobRead, BlobState
+
+S, C, B = Level.SERVICE, Level.CONTAINER, Level.BLOB
+SERVICE, CONTAINER = {"restype": "service"}, {"restype": "container"}
+POLICIES = document(parse_policies, MAX_XML)
+PROPERTIES = document(parse_properties, MAX_XML)
+BLOCK_LIST = document(parse_block_list, MAX_BLOCK_LIST_XML)
+PUBLIC_BLOB, PUBLIC_CONTAINER = ("blob", "container"), ("container",)
+READ_BLOB = sas("r", public=PUBLIC_BLOB)
+PUT_BLOB = sas("cw", overwrite="w")
+STAGE = sas("w", overwrite="w", create_since="2026-06-06")
+READ_CONTAINER = account_only("c", "r", public=PUBLIC_CONTAINER)
+
+
+def _bytes(result: BlobRead, exchange: Any) -> Content:
+    return Content(result.body, result.length, 206 if result.ranged else 200)
+
+
+def _size_only(result: BlobState, exchange: Any) -> Content:
+    """HEAD says how long the blob is and sends nothing."""
+    return Content(b"", result.blob.size, 200)
+
+
+def OK(*headers: HeaderOut, **more: Any) -> Answer:
+    return Answer(200, headers, **more)
+
+
+def CREATED(*headers: HeaderOut) -> Answer:
+    return Answer(201, headers)
+
+
+def ACCEPTED(*headers: HeaderOut) -> Answer:
+    return Answer(202, headers)
+
+
+def _status(result: Any) -> int:
+    return int(result.status)
+
+
+BLOB_META = {"metadata_of": lambda result: result.blob.metadata}
+CONTAINER_META = {"metadata_of": lambda result: result.container.metadata}
+LEASED = OK(*h.WRITTEN, *h.LEASED, status_of=_status)
+STORED = CREATED(*h.WRITTEN, *h.RECEIVED)
+ACCOUNT = OK(*h.ACCOUNT_INFORMATION)
+
+# Tables are the place where we align by hand.
+# fmt: off
+OPERATIONS = (
+    #  name                        route                                                    takes                                    body              guard               allow                      call                                    answer
+    Op("ListContainers",           route("GET", S, comp="list"),                            h.CONTAINER_LISTING,                     EMPTY,            NONE,               account_only("s", "l"),    listing.list_containers,                OK(body=render_containers)),
+    Op("SetBlobServiceProperties", route("PUT", S, comp="properties", **SERVICE),           h.NOTHING,                               PROPERTIES,       NONE,               account_only("s", "w"),    properties.set_service_properties,      ACCEPTED()),
+    Op("GetBlobServiceProperties", route("GET", S, comp="properties", **SERVICE),           h.NOTHING,                               EMPTY,            NONE,               account_only("s", "r"),    properties.get_service_properties,      OK(body=render_properties)),
+    Op("GetBlobServiceStats",      route("GET", S, comp="stats", **SERVICE),                h.NOTHING,                               EMPTY,            NONE,               account_only("s", "r"),    properties.get_service_stats,           OK(body=render_stats)),
+    Op("GetAccountInformation",    route("GET|HEAD", S, comp="properties", restype="account"), h.NOTHING,                            EMPTY,            NONE,               ACCOUNT_INFORMATION,       properties.get_account_information,     ACCOUNT),
+    Op("GetAccountInformation",    route("GET|HEAD", C, comp="properties", restype="account"), h.NOTHING,                            EMPTY,            NONE,               ACCOUNT_INFORMATION,       properties.get_account_information,     ACCOUNT),
+    Op("GetAccountInformation",    route("GET|HEAD", B, comp="properties", restype="account"), h.NOTHING,                            EMPTY,            NONE,               ACCOUNT_INFORMATION,       properties.get_account_information,     ACCOUNT),
+    Op("GetUserDelegationKey",     route("POST", S, comp="userdelegationkey", **SERVICE),   h.NOTHING,                               EMPTY,            NONE,               KEY_ONLY,                  NOT_YET,                                OK()),
+    Op("FindBlobsByTags",          route("GET", S, comp="blobs"),                           h.NOTHING,                               EMPTY,            NONE,               account_only("o", "f"),    NOT_YET,                                OK()),
+    Op("BlobBatch",                route("POST", S, comp="batch"),                          h.NOTHING,                               STREAM,           NONE,               ANY,                       NOT_YET,                                ACCEPTED()),
+
+    Op("CreateContainer",          route("PUT", C, **CONTAINER),                            h.METADATA | h.PUBLIC_ACCESS,            EMPTY,            NONE,               account_only("c", "cw"),   containers.create_container,            CREATED(*h.WRITTEN)),
+    Op("GetContainerProperties",   route("GET|HEAD", C, **CONTAINER),                       h.NOTHING,                               EMPTY,            CONTAINER_READ,     READ_CONTAINER,            containers.get_container,               OK(*h.CONTAINER_PROPERTIES, **CONTAINER_META)),
+    Op("GetContainerMetadata",     route("GET|HEAD", C, comp="metadata", **CONTAINER),      h.NOTHING,                               EMPTY,            CONTAINER_READ,     READ_CONTAINER,            containers.get_container,               OK(*h.STAMP_CONTAINER, **CONTAINER_META)),
+    Op("SetContainerMetadata",     route("PUT", C, comp="metadata", **CONTAINER),           h.METADATA,                              EMPTY,            CONTAINER_METADATA, account_only("c", "w"),    containers.set_container_metadata,      OK(*h.WRITTEN)),
+    Op("GetContainerAcl",          route("GET|HEAD", C, comp="acl", **CONTAINER),           h.NOTHING,                               EMPTY,            CONTAINER_READ,     KEY_ONLY,                  containers.get_container,               OK(*h.STAMP_CONTAINER, *h.CONTAINER_ACCESS, body=render_policies)),
+    Op("SetContainerAcl",          route("PUT", C, comp="acl", **CONTAINER),                h.PUBLIC_ACCESS,                         POLICIES,         CONTAINER_WRITE,    KEY_ONLY,                  containers.set_container_acl,           OK(*h.WRITTEN)),
+    Op("DeleteContainer",          route("DELETE", C, **CONTAINER),                         h.NOTHING,                               EMPTY,            CONTAINER_DELETE,   account_only("c", "d"),    containers.delete_container,            ACCEPTED()),
+    Op("RestoreContainer",         route("PUT", C, comp="undelete", **CONTAINER),           h.NOTHING,                               EMPTY,            NONE,               account_only("c", "w"),    NOT_YET,                                CREATED()),
+    Op("RenameContainer",          route("PUT", C, comp="rename", **CONTAINER),             h.NOTHING,                               EMPTY,            NONE,               account_only("c", "w"),    NOT_YET,                                OK()),
+    Op("BreakContainerLease",      route("PUT", C, comp="lease", **CONTAINER, x_ms_lease_action="break"), h.LEASE_ACTION,            EMPTY,            CONTAINER_LEASE,    account_only("c", "wd"),   leases.lease_container,                 LEASED),
+    Op("LeaseContainer",           route("PUT", C, comp="lease", **CONTAINER),              h.LEASE_ACTION,                          EMPTY,            CONTAINER_LEASE,    account_only("c", "w"),    leases.lease_container,                 LEASED),
+    Op("ListBlobs",                route("GET", C, comp="list", **CONTAINER),               h.BLOB_LISTING,                          EMPTY,            NONE,               container_sas("l", public=PUBLIC_CONTAINER), listing.list_blobs,    OK(body=render_blobs)),
+    Op("FindBlobsByTagsInContainer", route("GET", C, comp="blobs", **CONTAINER),            h.NOTHING,                               EMPTY,            NONE,               container_sas("f"),        NOT_YET,                                OK()),
+    Op("BlobBatchInContainer",     route("POST", C, comp="batch", **CONTAINER),             h.NOTHING,                               STREAM,           NONE,               ANY,                       NOT_YET,                                ACCEPTED()),
+
+    Op("GetBlob",                  route("GET", B),                                         h.RANGE | h.SNAPSHOT,                    EMPTY,            READ,               READ_BLOB,                 read.get_blob,                          OK(*h.BLOB_PROPERTIES, *h.BLOB_RANGE, body=_bytes, **BLOB_META)),
+    Op("GetBlobProperties",        route("HEAD", B),                                        h.SNAPSHOT,                              EMPTY,            READ,               READ_BLOB,                 blobs.get_properties,                   OK(*h.BLOB_PROPERTIES, *h.BLOB_TIER, body=_size_only, **BLOB_META)),
+    Op("GetBlobMetadata",          route("GET|HEAD", B, comp="metadata"),                   h.SNAPSHOT,                              EMPTY,            READ,               READ_BLOB,                 blobs.get_properties,                   OK(*h.STAMP_BLOB, **BLOB_META)),
+    Op("SetBlobMetadata",          route("PUT", B, comp="metadata"),                        h.METADATA,                              EMPTY,            UPDATE,             sas("w"),                  blobs.set_metadata,                     OK(*h.WRITTEN, *h.ENCRYPTED)),
+    Op("ResizePageBlob",           route("PUT", B, comp="properties", x_ms_blob_content_length=None), h.NOTHING,                     EMPTY,            UPDATE,             sas("w"),                  NOT_YET,                                OK(*h.WRITTEN)),
+    Op("UpdateSequenceNumber",     route("PUT", B, comp="properties", x_ms_sequence_number_action=None), h.NOTHING,                  EMPTY,            UPDATE,             sas("w"),                  NOT_YET,                                OK(*h.WRITTEN)),
+    Op("SetBlobProperties",        route("PUT", B, comp="properties"),                      h.PREFIXED_HEADERS,                      EMPTY,            UPDATE,             sas("w"),                  blobs.set_properties,                   OK(*h.WRITTEN)),
+    Op("DeleteBlobVersion",        route("DELETE", B, versionid=None),                      h.NOTHING,                               EMPTY,            UPDATE,             sas("x"),                  NOT_YET,                                ACCEPTED()),
+    Op("PermanentDeleteBlob",      route("DELETE", B, deletetype="permanent"),              h.NOTHING,                               EMPTY,            UPDATE,             sas("y"),                  NOT_YET,                                ACCEPTED()),
+    Op("DeleteBlob",               route("DELETE", B),                                      h.SNAPSHOT | h.DELETE_SNAPSHOTS,         EMPTY,            UPDATE,             sas("d"),                  blobs.delete_blob,                      ACCEPTED(*h.DELETED)),
+    Op("UndeleteBlob",             route("PUT", B, comp="undelete"),                        h.NOTHING,                               EMPTY,            NONE,               sas("w"),                  NOT_YET,                                OK()),
+    Op("BreakBlobLease",           route("PUT", B, comp="lease", x_ms_lease_action="break"), h.LEASE_ACTION,                         EMPTY,            LEASE,              sas("wd"),                 leases.lease_blob,                      LEASED),
+    Op("LeaseBlob",                route("PUT", B, comp="lease"),                           h.LEASE_ACTION,                          EMPTY,            LEASE,              sas("w"),                  leases.lease_blob,                      LEASED),
+    Op("SnapshotBlob",             route("PUT", B, comp="snapshot"),                        h.METADATA,                              EMPTY,            SNAPSHOT,           sas("cw"),                 blobs.snapshot_blob,                    CREATED(*h.WRITTEN, *h.SNAPSHOT_TIME, *h.ENCRYPTED)),
+    Op("CopyBlobFromUrl",          route("PUT", B, x_ms_copy_source=None, x_ms_requires_sync="true"), h.NOTHING,                     EMPTY,            CREATE,             PUT_BLOB,                  NOT_YET,                                ACCEPTED()),
+    Op("PutBlobFromUrl",           route("PUT", B, x_ms_copy_source=None, x_ms_blob_type="BlockBlob"), h.NOTHING,                    EMPTY,            CREATE,             PUT_BLOB,                  NOT_YET,                                CREATED()),
+    Op("CopyBlob",                 route("PUT", B, x_ms_copy_source=None),                  h.NOTHING,                               EMPTY,            CREATE,             PUT_BLOB,                  NOT_YET,                                ACCEPTED()),
+    Op("AbortCopyBlob",            route("PUT", B, comp="copy"),                            h.NOTHING,                               EMPTY,            LEASE_ONLY,         sas("w"),                  NOT_YET,                                Answer(204)),
+    Op("SetBlobTier",              route("PUT", B, comp="tier"),                            h.NOTHING,                               EMPTY,            NONE,               sas("w"),                  NOT_YET,                                OK()),
+    Op("GetBlobTags",              route("GET", B, comp="tags"),                            h.NOTHING,                               EMPTY,            NONE,               sas("t"),                  NOT_YET,                                OK()),
+    Op("SetBlobTags",              route("PUT", B, comp="tags"),                            h.NOTHING,                               STREAM,           NONE,               sas("t"),                  NOT_YET,                                Answer(204)),
+    Op("QueryBlobContents",        route("POST", B, comp="query"),                          h.NOTHING,                               STREAM,           READ,               sas("r"),                  NOT_YET,                                OK()),
+    Op("SetBlobExpiry",            route("PUT", B, comp="expiry"),                          h.NOTHING,                               EMPTY,            NONE,               sas("w"),                  NOT_YET,                                OK()),
+    Op("SetBlobImmutabilityPolicy", route("PUT", B, comp="immutabilitypolicies"),           h.NOTHING,                               EMPTY,            NONE,               sas("i"),                  NOT_YET,                                OK()),
+    Op("DeleteBlobImmutabilityPolicy", route("DELETE", B, comp="immutabilitypolicies"),     h.NOTHING,                               EMPTY,            NONE,               sas("i"),                  NOT_YET,                                OK()),
+    Op("SetBlobLegalHold",         route("PUT", B, comp="legalhold"),                       h.NOTHING,                               EMPTY,            NONE,               sas("i"),                  NOT_YET,                                OK()),
+
+    Op("PutBlob",                  route("PUT", B, x_ms_blob_type="BlockBlob"),             h.VERSION | h.BLOB_HEADERS | h.CHECKSUMS | h.METADATA | h.TAGS | h.TIER, STREAM, CREATE, PUT_BLOB,          block.put_blob,                         STORED),
+    Op("PutBlockFromUrl",          route("PUT", B, comp="block", x_ms_copy_source=None),    h.NOTHING,                               EMPTY,            LEASE_ONLY,         STAGE,                     NOT_YET,                                CREATED()),
+    Op("PutBlock",                 route("PUT", B, comp="block"),                           h.VERSION | h.BLOCK_ID | h.CHECKSUMS,    STREAM_NOT_EMPTY, LEASE_ONLY,         STAGE,                     block.put_block,                        CREATED(*h.RECEIVED)),
+    Op("PutBlockList",             route("PUT", B, comp="blocklist"),                       h.PREFIXED_HEADERS | h.CHECKSUMS | h.METADATA | h.TAGS | h.TIER, BLOCK_LIST, CREATE,    STAGE,                 blocklist.put_block_list,               STORED),
+    Op("GetBlockList",             route("GET", B, comp="blocklist"),                       h.SNAPSHOT | h.BLOCK_LIST_TYPE,          EMPTY,            BLOCK_LIST_READ,    READ_BLOB,                 blocklist.get_block_list,               OK(*h.BLOCK_LIST, body=render_block_lists)),
+
+    Op("PutAppendBlob",            route("PUT", B, x_ms_blob_type="AppendBlob"),            h.NOTHING,                               EMPTY,            CREATE,             PUT_BLOB,                  NOT_YET,                                CREATED()),
+    Op("AppendBlockFromUrl",       route("PUT", B, comp="appendblock", x_ms_copy_source=None), h.NOTHING,                            EMPTY,            UPDATE,             sas("aw"),                 NOT_YET,                                CREATED()),
+    Op("AppendBlock",              route("PUT", B, comp="appendblock"),                     h.NOTHING,                               STREAM,           UPDATE,             sas("aw"),                 NOT_YET,                                CREATED()),
+    Op("SealAppendBlob",           route("PUT", B, comp="seal"),                            h.NOTHING,                               EMPTY,            UPDATE,             sas("aw"),                 NOT_YET,                                OK()),
+
+    Op("PutPageBlob",              route("PUT", B, x_ms_blob_type="PageBlob"),              h.NOTHING,                               EMPTY,            CREATE,             PUT_BLOB,                  NOT_YET,                                CREATED()),
+    Op("PutPageFromUrl",           route("PUT", B, comp="page", x_ms_copy_source=None),     h.NOTHING,                               EMPTY,            UPDATE,             sas("w"),                  NOT_YET,                                CREATED()),
+    Op("ClearPages",               route("PUT", B, comp="page", x_ms_page_write="clear"),   h.NOTHING,                               EMPTY,            UPDATE,             sas("w"),                  NOT_YET,                                CREATED()),
+    Op("PutPage",                  route("PUT", B, comp="page"),                            h.NOTHING,                               STREAM,           UPDATE,             sas("w"),                  NOT_YET,                                CREATED()),
+    Op("GetPageRangesDiff",        route("GET", B, comp="pagelist", prevsnapshot=None),     h.NOTHING,                               EMPTY,            READ,               READ_BLOB,                 NOT_YET,                                OK()),
+    Op("GetPageRanges",            route("GET", B, comp="pagelist"),                        h.NOTHING,                               EMPTY,            READ,               READ_BLOB,                 NOT_YET,                                OK()),
+    Op("IncrementalCopyBlob",      route("PUT", B, comp="incrementalcopy"),                 h.NOTHING,                               EMPTY,            CREATE,             PUT_BLOB,                  NOT_YET,                                ACCEPTED()),
+)
+# fmt: on

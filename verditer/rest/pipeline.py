@@ -1,0 +1,166 @@
+"""The steps of every request, in one list. The pipeline reads rows and contains no operation's name.
+
+`handle` is what the server calls: it runs the steps, turns refusals into answers, stamps the common headers and tells the
+observer (log, metrics) how it went. It never raises.
+"""
+
+import logging
+import re
+import time
+import uuid
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from verditer import __version__
+from verditer.core.dates import rfc1123
+from verditer.core.errors import Code, StorageError, invalid_header, invalid_query
+from verditer.core.grant import ContainerAccess, Grant, admit
+from verditer.core.names import AccountName, BlobName, ContainerName
+from verditer.rest import cors
+from verditer.rest.address import Address, parse_address
+from verditer.rest.auth import authenticate
+from verditer.rest.decode import decode_request
+from verditer.rest.encode import encode_response
+from verditer.rest.errors import error_response
+from verditer.rest.exchange import LATEST_VERSION, Exchange
+from verditer.rest.message import ClientGone, Request, Response
+from verditer.rest.operation import Level, Op
+from verditer.rest.router import Router
+from verditer.services.access import container_access
+from verditer.services.context import Context
+from verditer.services.properties import get_service_properties
+
+logger = logging.getLogger("verditer")
+_VERSION = re.compile(r"\d{4}-\d{2}-\d{2}")
+Target = AccountName | ContainerName | BlobName
+Observer = Callable[[Exchange, Response, float], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Service:
+    """A service as the front end sees it: its table, and how a path becomes the target of a row."""
+
+    name: Literal["blob", "queue", "table", "file"]
+    operations: Sequence[Op]
+    locate: Callable[[Address], tuple[Level, Target]]
+
+
+class Pipeline:
+    def __init__(self, ctx: Context, service: Service, *, observer: Observer, product_style: bool = True) -> None:
+        self._ctx = ctx
+        self._service = service
+        self._router = Router(service.operations)
+        self._observer = observer
+        self._product_style = product_style
+        self._server = f"Verditer-{service.name.capitalize()}/{__version__}"
+        self._newer_versions: set[str] = set()
+
+    async def handle(self, request: Request) -> Response:
+        exchange = Exchange(request=request, request_id=str(uuid.uuid4()), started=time.perf_counter())
+        try:
+            response = await self._run(exchange)
+        except StorageError as error:
+            response = self._refused(exchange, error)
+        except ClientGone:
+            response = Response(status=400, headers=[], close=True)
+        except Exception:
+            logger.exception("request %s failed unexpectedly", exchange.request_id)
+            response = self._refused(exchange, StorageError(Code.InternalError))
+        await self._stamp(exchange, response)
+        self._observer(exchange, response, time.perf_counter() - exchange.started)
+        return response
+
+    async def _run(self, exchange: Exchange) -> Response:
+        """Where, which version, which row, who, may they, what exactly — and then do it."""
+        address = exchange.address = self._address(exchange.request)
+        exchange.version = self._version(exchange.request, address)
+        if exchange.request.method == "OPTIONS":
+            return await self._preflight(exchange, address)
+        level, target = self._service.locate(address)
+        op = exchange.op = self._router.find(exchange.request, address, level)
+        exchange.grant = await self._authenticated(exchange, address)
+        exchange.create_only = admit(op.allow, exchange.grant)
+        self._check_secondary(op, address)
+        exchange.request.headers.setdefault("x-ms-version", exchange.version)
+        result = await self._call(exchange, op, target)
+        return encode_response(exchange, op, result)
+
+    def _address(self, request: Request) -> Address:
+        address = parse_address(request.target, request.headers.get("host", ""), product_style=self._product_style)
+        if address.account not in self._ctx.accounts:
+            raise StorageError(Code.ResourceNotFound, message="The specified account does not exist.")
+        return address
+
+    def _version(self, request: Request, address: Address) -> str:
+        """Any date is served; the newest behaviour is what there is. A request without one gets that too."""
+        version = request.headers.get("x-ms-version") or address.query.get("api-version") or address.query.get("sv")
+        if version is None or version == LATEST_VERSION:
+            return LATEST_VERSION
+        if _VERSION.fullmatch(version) is None:
+            raise invalid_header("x-ms-version", version)
+        if version > LATEST_VERSION and version not in self._newer_versions and len(self._newer_versions) < 100:
+            self._newer_versions.add(version)
+            logger.info("a client speaks x-ms-version %s, newer than %s: served as %s", version, LATEST_VERSION, LATEST_VERSION)
+        return version
+
+    async def _authenticated(self, exchange: Exchange, address: Address) -> Grant:
+        account = self._ctx.accounts[address.account]
+
+        def access(container: str) -> Awaitable[ContainerAccess | None]:
+            return container_access(self._ctx, ContainerName(address.account, container))
+
+        return await authenticate(exchange.request, address, self._service.name, account, self._ctx.now(), access)
+
+    def _check_secondary(self, op: Op, address: Address) -> None:
+        """The secondary endpoint is for reading, and the only one that tells statistics."""
+        if address.secondary and op.writes:
+            raise StorageError(Code.InsufficientAccountPermissions)
+        if op.route.comp == "stats" and not address.secondary:
+            raise invalid_query("comp", "stats")
+
+    async def _call(self, exchange: Exchange, op: Op, target: Target) -> Any:
+        guard = op.guard.guard(exchange.request.headers, create_only=exchange.create_only)
+        request = await decode_request(exchange, op)
+        given = {"request": request, "guard": guard, "body": exchange.request.body}
+        assert op.call is not None
+        return await op.call(self._ctx, target, *[given[name] for name in op.arguments])
+
+    async def _preflight(self, exchange: Exchange, address: Address) -> Response:
+        properties = await get_service_properties(self._ctx, AccountName(address.account, self._service.name))
+        headers = exchange.request.headers
+        allowed = cors.preflight(
+            properties.cors,
+            headers.get("origin"),
+            headers.get("access-control-request-method"),
+            headers.get("access-control-request-headers"),
+        )
+        return Response(status=200, headers=allowed)
+
+    def _refused(self, exchange: Exchange, error: StorageError) -> Response:
+        return error_response(error, exchange.request_id, self._ctx.now(), exchange.request.method)
+
+    async def _stamp(self, exchange: Exchange, response: Response) -> None:
+        """What every answer carries."""
+        request = exchange.request
+        headers = response.headers
+        headers += [
+            ("Server", self._server),
+            ("x-ms-request-id", exchange.request_id),
+            ("x-ms-version", exchange.version),
+            ("Date", rfc1123(self._ctx.now())),
+        ]
+        client_id = request.headers.get("x-ms-client-request-id")
+        if client_id is not None and len(client_id) <= 1024 and client_id.isascii() and client_id.isprintable():
+            headers.append(("x-ms-client-request-id", client_id))
+        if request.method != "OPTIONS" and exchange.address is not None and ("origin" in request.headers):
+            await self._add_cors(exchange, exchange.address, response)
+
+    async def _add_cors(self, exchange: Exchange, address: Address, response: Response) -> None:
+        try:
+            properties = await get_service_properties(self._ctx, AccountName(address.account, self._service.name))
+        except StorageError:
+            return  # the store is away; the answer says so already
+        request = exchange.request
+        names = [name for name, _ in response.headers]
+        response.headers += cors.response_headers(properties.cors, request.method, request.headers.get("origin"), names)

@@ -1,0 +1,264 @@
+"""The incoming half of a connection: bytes become requests and the bodies they carry.
+
+httptools reads heads and chunked bodies; a body of known length is counted here, so that its bytes are not copied. What is
+ambiguous or too large is refused (`wire.Refusal`), never guessed. `connection.py` runs the requests and writes the answers.
+"""
+
+from time import monotonic
+from typing import Protocol
+
+import httptools
+
+from verditer.rest.body import IncomingBody, Source
+from verditer.rest.message import Request
+from verditer.rest.wire import HttpLimits, Refusal, malformed
+
+# The parser cannot pause: this bounds how many pipelined requests become objects before the backlog is looked at again.
+_PARSED_AT_ONCE = 64 * 1024
+
+
+class Exchange:
+    """A request and what its answer depends on."""
+
+    __slots__ = ("body", "http_1_0", "keep_alive", "refusal", "request")
+
+    def __init__(self, request: Request, body: IncomingBody, *, keep_alive: bool, http_1_0: bool) -> None:
+        self.request = request
+        self.body = body
+        self.keep_alive = keep_alive
+        self.http_1_0 = http_1_0
+        self.refusal: Refusal | None = None  # why the body broke off, when the client can still be told
+
+
+class Owner(Source, Protocol):
+    """The connection, as far as its reader knows it."""
+
+    peer: str
+    secure: bool
+
+    def accept(self, exchange: Exchange) -> None: ...
+    def refuse(self, refusal: Refusal) -> None: ...
+    @property
+    def backlog(self) -> int: ...
+
+
+class RequestReader:
+    """Methods named `on_…` are called by httptools."""
+
+    def __init__(self, owner: Owner, limits: HttpLimits) -> None:
+        self.arriving: Exchange | None = None  # its body is not complete; its turn may not have come
+        self.in_head = False
+        self.head_since = 0.0
+        self.deaf = False  # no further request is read
+        self._owner = owner
+        self._limits = limits
+        self._parser = httptools.HttpRequestParser(self)
+        self._counting = False  # the body of `arriving` has a known length and does not go through the parser
+        self._upgrading = False
+        self._unparsed = b""
+        self._target = b""
+        self._headers: dict[str, str] = {}
+        self._raw_headers: list[tuple[str, str]] = []
+        self._header_bytes = 0
+        self._held_bytes = 0  # what an incomplete head, or a trailer, may have made the parser keep
+
+    def feed(self, data: bytes) -> None:
+        if self._unparsed:
+            self._unparsed += data
+        else:
+            self._read(data)
+
+    def resume(self) -> None:
+        """The backlog has become shorter."""
+        if self._unparsed:
+            data, self._unparsed = self._unparsed, b""
+            self._read(data)
+
+    def stop(self) -> None:
+        self.deaf = True
+        self.in_head = False
+        self.arriving = None
+        self._unparsed = b""
+
+    @property
+    def full(self) -> bool:
+        """More bytes would only pile up."""
+        return (
+            (self.arriving is not None and self.arriving.body.buffered > self._limits.max_buffered_body_bytes)
+            or bool(self._unparsed)
+            or self._owner.backlog >= self._limits.max_pipelined
+        )
+
+    def _read(self, data: bytes) -> None:
+        position, end = 0, len(data)
+        while position < end and not self.deaf:
+            if self._counting:
+                position += self._count(data, position)
+            elif self._owner.backlog >= self._limits.max_pipelined:
+                self._unparsed = data[position:]
+                return
+            elif end <= _PARSED_AT_ONCE and position == 0:
+                position = self._parse(data)
+            else:
+                position += self._parse(memoryview(data)[position : position + _PARSED_AT_ONCE])
+
+    def _count(self, data: bytes, position: int) -> int:
+        assert self.arriving is not None
+        body = self.arriving.body
+        assert body.length is not None
+        size = min(body.length - body.received, len(data) - position)
+        body.feed(data if size == len(data) else data[position : position + size])
+        if body.received == body.length:
+            self._counting = False
+            self._parser = httptools.HttpRequestParser(self)  # the former one still waits for this body
+            self.on_message_complete()
+        return size
+
+    def _parse(self, data: bytes | memoryview) -> int:
+        """How many bytes were consumed: all, unless the rest is not for this parser."""
+        received = self.arriving.body.received if self.arriving is not None else 0
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserUpgrade as upgrade:
+            self._ignore_upgrade()
+            return int(upgrade.args[0])
+        except httptools.HttpParserError as error:
+            if not self.deaf:  # what follows the last request does not matter
+                self._owner.refuse(_refusal_for(error))
+            return len(data)
+        if self.arriving is None:
+            if self.in_head:
+                self._hold(len(data))
+        elif self.arriving.body.length is not None:
+            self._counting = True
+        elif self.arriving.body.received > received:
+            self._held_bytes = 0
+        else:
+            self._hold(len(data))
+        return len(data)
+
+    def _hold(self, size: int) -> None:
+        if self._held_bytes > self._limits.max_header_bytes + self._limits.max_target_bytes:
+            self._owner.refuse(_headers_too_large())
+        self._held_bytes += size
+
+    def _ignore_upgrade(self) -> None:
+        """No other protocol is spoken here: the request is answered as HTTP/1.1 and its body follows as announced."""
+        self._upgrading = False
+        assert self.arriving is not None
+        if self.arriving.body.length is None:
+            self._parser = httptools.HttpRequestParser(_ChunkedBody(self))
+            self._parser.feed_data(b"PUT / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n")
+            return
+        self._parser = httptools.HttpRequestParser(self)
+        self._counting = self.arriving.body.length > 0
+        if not self._counting:
+            self.on_message_complete()
+
+    def on_message_begin(self) -> None:
+        self.in_head = True
+        self.head_since = monotonic()
+        self._target = b""
+        self._headers = {}
+        self._raw_headers = []
+        self._header_bytes = 0
+        self._held_bytes = 0
+
+    def on_url(self, piece: bytes) -> None:
+        self._target += piece
+        if len(self._target) > self._limits.max_target_bytes:
+            raise Refusal(414, "InvalidUri", "The request URI is too long.")
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if not self.in_head:
+            return  # a trailer: permitted and ignored
+        self._header_bytes += len(name) + len(value) + 4
+        if len(self._raw_headers) >= self._limits.max_headers or self._header_bytes > self._limits.max_header_bytes:
+            raise _headers_too_large()
+        spelled = name.decode("latin-1")
+        text = value.decode("latin-1").rstrip(" \t")
+        self._raw_headers.append((spelled, text))
+        key = spelled.lower()
+        if key not in self._headers:
+            self._headers[key] = text
+        elif key == "host":
+            raise malformed("The Host header was sent twice.")
+        else:
+            self._headers[key] += "," + text
+
+    def on_headers_complete(self) -> None:
+        self.in_head = False
+        headers = self._headers
+        http_1_0 = self._is_http_1_0()
+        length = self._body_length(http_1_0)
+        method = self._parser.get_method().decode("latin-1")
+        if method == "CONNECT":
+            raise Refusal(405, "UnsupportedHttpVerb", "The resource doesn't support specified Http Verb.")
+        keep_alive = self._parser.should_keep_alive()
+        if "upgrade" in headers and self._parser.should_upgrade():
+            self._upgrading = True
+            keep_alive = keep_alive and length is not None
+        expected = not http_1_0 and "expect" in headers and headers["expect"].lower() == "100-continue"
+        body = IncomingBody(self._owner, length, expected=expected)
+        request = Request(
+            method=method,
+            target=self._target.decode("latin-1"),
+            headers=headers,
+            raw_headers=self._raw_headers,
+            body=body,
+            peer=self._owner.peer,
+            secure=self._owner.secure,
+        )
+        self.arriving = Exchange(request, body, keep_alive=keep_alive, http_1_0=http_1_0)
+        self._owner.accept(self.arriving)
+
+    def on_body(self, piece: bytes) -> None:
+        assert self.arriving is not None
+        self.arriving.body.feed(piece)
+
+    def on_message_complete(self) -> None:
+        if self._upgrading:
+            return  # for the parser an upgrade ends with its head
+        assert self.arriving is not None
+        self.arriving.body.end()
+        self.deaf = not self.arriving.keep_alive
+        self.arriving = None
+
+    def _is_http_1_0(self) -> bool:
+        version = self._parser.get_http_version()
+        if version == "1.1":
+            if "host" not in self._headers:
+                raise malformed("The Host header is missing.")
+            return False
+        if version != "1.0":
+            raise malformed("The HTTP version is not supported.")
+        return True
+
+    def _body_length(self, http_1_0: bool) -> int | None:
+        """llhttp refuses every doubtful Content-Length; what it lets pass of Transfer-Encoding is refused here."""
+        encoding = self._headers.get("transfer-encoding")
+        if encoding is None:
+            return int(self._headers.get("content-length", 0))
+        if encoding.lower() != "chunked" or http_1_0:
+            raise malformed("The Transfer-Encoding is not supported.")
+        return None
+
+
+class _ChunkedBody:
+    """Takes only the body from a parser that was given a head of our own."""
+
+    def __init__(self, reader: RequestReader) -> None:
+        self.on_body = reader.on_body
+        self.on_message_complete = reader.on_message_complete
+
+
+def _refusal_for(error: httptools.HttpParserError) -> Refusal:
+    if not isinstance(error, httptools.HttpParserCallbackError):
+        return malformed("The request is not valid HTTP/1.1.")
+    if isinstance(error.__context__, Refusal):
+        return error.__context__
+    raise error
+
+
+def _headers_too_large() -> Refusal:
+    return Refusal(431, "RequestHeaderFieldsTooLarge", "The request headers are too large.")

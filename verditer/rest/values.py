@@ -1,0 +1,144 @@
+"""Text on the wire to values: one small function per kind of header or query value. Each refuses with the name it was sent under."""
+
+import base64
+import binascii
+import re
+from typing import Any
+
+from verditer.core import tags
+from verditer.core.dates import parse_iso
+from verditer.core.errors import Code, StorageError, invalid_header, invalid_query
+from verditer.core.limits import MAX_BLOCK_ID, MAX_PAGE
+
+_RANGE = re.compile(r"bytes=(\d{1,19})-(\d{0,19})")
+TIERS = {tier.lower(): tier for tier in ("Hot", "Cool", "Cold", "Archive")}
+LIST_INCLUDES = frozenset(
+    {"snapshots", "metadata", "uncommittedblobs", "copy", "deleted", "tags", "versions", "deletedwithversions",
+     "immutabilitypolicy", "legalhold", "permissions"}
+)  # fmt: skip
+CONTAINER_INCLUDES = frozenset({"metadata", "deleted", "system"})
+
+
+def text(name: str, value: str) -> str:
+    return value
+
+
+def flag(name: str, value: str) -> bool:
+    if value.lower() not in ("true", "false"):
+        raise invalid_header(name, value)
+    return value.lower() == "true"
+
+
+def md5(name: str, value: str) -> bytes:
+    try:
+        decoded = base64.b64decode(value, validate=True)
+    except (binascii.Error, ValueError):
+        raise StorageError(Code.InvalidMd5) from None
+    if len(decoded) != 16:
+        raise StorageError(Code.InvalidMd5)
+    return decoded
+
+
+def crc64(name: str, value: str) -> bytes:
+    try:
+        decoded = base64.b64decode(value, validate=True)
+    except (binascii.Error, ValueError):
+        raise invalid_header(name, value) from None
+    if len(decoded) < 8:
+        raise invalid_header(name, value)
+    return decoded
+
+
+def byte_range(name: str, value: str) -> tuple[int, int | None] | None:
+    """`bytes=a-b` or `bytes=a-`. The plain Range header is ignored when it is anything else, x-ms-range is refused."""
+    match = _RANGE.fullmatch(value.strip())
+    if match is not None:
+        first, last = int(match[1]), int(match[2]) if match[2] else None
+        if last is None or first <= last:
+            return first, last
+    if name == "range":
+        return None
+    raise invalid_header(name, value)
+
+
+def access_tier(name: str, value: str) -> str:
+    tier = TIERS.get(value.lower())
+    if tier is None:
+        raise invalid_header(name, value)
+    return tier
+
+
+def tag_set(name: str, value: str) -> dict[str, str] | None:
+    return tags.parse_header(value) or None
+
+
+def public_access(name: str, value: str) -> str:
+    if value.lower() not in ("blob", "container"):
+        raise invalid_header(name, value)
+    return value.lower()
+
+
+def delete_snapshots(name: str, value: str) -> str:
+    if value.lower() not in ("include", "only"):
+        raise invalid_header(name, value)
+    return value.lower()
+
+
+def snapshot(name: str, value: str) -> int:
+    ticks = parse_iso(value)
+    if ticks is None or "T" not in value:
+        raise invalid_query(name, value)
+    return ticks
+
+
+def max_results(name: str, value: str) -> int:
+    """Above the ceiling is clipped; zero, negative or not a number is refused."""
+    if re.fullmatch(r"-?\d{1,18}", value) is None:
+        raise invalid_query(name, value)
+    if int(value) < 1:
+        details = {
+            "QueryParameterName": name,
+            "QueryParameterValue": value,
+            "MinimumAllowed": "1",
+            "MaximumAllowed": str(MAX_PAGE),
+        }
+        raise StorageError(Code.OutOfRangeQueryParameterValue, details=details)
+    return min(int(value), MAX_PAGE)
+
+
+def block_id(name: str, value: str) -> bytes:
+    try:
+        decoded = base64.b64decode(value, validate=True)
+    except (binascii.Error, ValueError):
+        raise invalid_query(name, value, "Not a valid base64 string.") from None
+    if not decoded:
+        raise invalid_query(name, value)
+    if len(decoded) > MAX_BLOCK_ID:
+        raise StorageError(Code.OutOfRangeInput)
+    return decoded
+
+
+def block_list_type(name: str, value: str) -> str:
+    if value.lower() not in ("committed", "uncommitted", "all"):
+        raise invalid_query(name, value)
+    return value.lower()
+
+
+def list_include(name: str, value: str) -> frozenset[str]:
+    return _include(name, value, LIST_INCLUDES)
+
+
+def container_include(name: str, value: str) -> frozenset[str]:
+    return _include(name, value, CONTAINER_INCLUDES)
+
+
+def _include(name: str, value: str, known: frozenset[str]) -> frozenset[str]:
+    wanted = frozenset(part.strip().lower() for part in value.split(",") if part.strip())
+    if not wanted <= known:
+        raise invalid_query(name, value)
+    return wanted
+
+
+def ignored(name: str, value: str) -> Any:
+    """For values that are legal and mean nothing here, with the reason beside the row."""
+    return None

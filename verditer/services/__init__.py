@@ -1,0 +1,1 @@
+"""What Azure Storage does, free of HTTP and SMB."""

@@ -1,0 +1,1 @@
+"""The Blob service: containers and blobs."""

@@ -1,0 +1,77 @@
+"""What blob and container operations give back. `rest` turns these into headers and bodies."""
+
+from collections.abc import AsyncIterator
+
+import msgspec
+
+from verditer.core.records.blob import Blob, StagedBlob
+from verditer.core.records.container import Container
+
+
+class Written(msgspec.Struct, frozen=True, kw_only=True):
+    """After a write: the new ETag (and so Last-Modified), and the checksums of what was received."""
+
+    etag: int
+    content_md5: bytes | None = None
+    content_crc64: bytes | None = None
+    snapshot: int | None = None
+
+
+class BlobRead(msgspec.Struct, frozen=True, kw_only=True):
+    """A blob, whole or a range of it, all of one committed state."""
+
+    blob: Blob
+    now: int  # lease states are told for this moment
+    start: int
+    length: int
+    ranged: bool
+    body: bytes | AsyncIterator[bytes]
+    range_md5: bytes | None = None
+    range_crc64: bytes | None = None
+
+
+class BlobState(msgspec.Struct, frozen=True, kw_only=True):
+    """A blob's properties without its bytes."""
+
+    blob: Blob
+    now: int
+
+
+class ContainerState(msgspec.Struct, frozen=True, kw_only=True):
+    container: Container
+    now: int
+
+
+class LeaseAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """`status` differs by action: acquire creates, break is accepted, the rest is plain success."""
+
+    etag: int
+    status: int
+    lease_id: str | None
+    lease_time: int | None
+
+
+class BlockLists(msgspec.Struct, frozen=True, kw_only=True):
+    """Either list is None when it was not asked for. `blob` is None while nothing has been committed."""
+
+    blob: Blob | None
+    committed: list[tuple[bytes, int]] | None
+    uncommitted: list[tuple[bytes, int]] | None
+
+
+class Prefix(msgspec.Struct, frozen=True):
+    """A "folder" of a hierarchical listing."""
+
+    name: str
+
+
+class ContainerPage(msgspec.Struct, frozen=True, kw_only=True):
+    containers: list[Container]
+    next_marker: str
+    now: int
+
+
+class BlobPage(msgspec.Struct, frozen=True, kw_only=True):
+    items: list[Blob | StagedBlob | Prefix]
+    next_marker: str
+    now: int

@@ -1,0 +1,174 @@
+"""Block blobs: Put Blob, and blocks that are staged one by one and then committed as a list."""
+
+from collections.abc import Callable
+
+import msgspec
+
+from verditer.core.errors import Code, StorageError
+from verditer.core.guard import Guard
+from verditer.core.limits import MAX_METADATA, MAX_UNCOMMITTED_BLOCKS, PUT_BLOB_BYTES, PUT_BLOCK_BYTES, limit_for
+from verditer.core.names import BlobName, check_blob_name, check_metadata
+from verditer.core.records.blob import Blob, Block, BlobType, StagedBlob
+from verditer.core.records.content import Slice
+from verditer.partition.engine import EngineUnavailable, Transaction
+from verditer.services.blob.answers import Written
+from verditer.services.blob.blobs import discard_staged
+from verditer.services.blob.content import drop_block, drop_content, put_inline, put_layout
+from verditer.services.blob.current import current_blob, require_block_blob
+from verditer.services.context import Context
+from verditer.stream.digest import Checksums
+from verditer.stream.intake import Received, Source, receive
+
+replace = msgspec.structs.replace
+
+
+class BlobHeaders(msgspec.Struct, frozen=True, kw_only=True):
+    """The HTTP headers a client gives a blob. The prefixed form wins over the plain one (`decode` settles that)."""
+
+    content_type: str | None = None
+    content_encoding: str | None = None
+    content_language: str | None = None
+    content_disposition: str | None = None
+    cache_control: str | None = None
+    blob_content_md5: bytes | None = None
+    metadata: dict[str, str] = {}
+    tags: dict[str, str] | None = None
+    tier: str | None = None
+
+
+class PutBlob(BlobHeaders, frozen=True, kw_only=True):
+    version: str
+    content_md5: bytes | None = None
+    content_crc64: bytes | None = None
+
+
+class PutBlock(msgspec.Struct, frozen=True, kw_only=True):
+    version: str
+    block_id: bytes
+    content_md5: bytes | None = None
+    content_crc64: bytes | None = None
+
+
+async def put_blob(ctx: Context, target: BlobName, request: PutBlob, guard: Guard, body: Source) -> Written:
+    """Create or replace a block blob from one request body."""
+    check_blob_name(target.blob)
+    check_metadata(request.metadata, MAX_METADATA)
+    if not body.ended:
+        await ctx.engine.read(target.scope, lambda tx: guard.check(current_blob(tx, target)[1], tx.now))
+    expected = Checksums(md5=request.blob_content_md5 or request.content_md5, crc64=request.content_crc64)
+    with ctx.activity.since(ctx.now()):
+        received = await _receive(ctx, body, limit_for(request.version, PUT_BLOB_BYTES), expected)
+
+        def commit(tx: Transaction) -> Written:
+            container, previous = current_blob(tx, target)
+            guard.check(previous, tx.now)  # again: others may have written while the body arrived
+            tick = tx.tick(previous.etag if previous is not None else 0)
+            put_received(tx, tick, received)
+            blob = block_blob(
+                container.id, target.blob, request, tick, size=received.size, inline=received.inline is not None, md5=received.md5
+            )
+            if previous is not None:
+                drop_content(tx, previous)
+            discard_staged(tx, container.id, target.blob)
+            tx.put(replace(blob, lease=guard.lease_after(previous, tx.now)))
+            return Written(etag=tick, content_md5=received.md5, content_crc64=received.crc64)
+
+        return await _write(ctx, target, received, commit)
+
+
+async def put_block(ctx: Context, target: BlobName, request: PutBlock, guard: Guard, body: Source) -> Written:
+    """Stage a block. The blob's committed side is untouched; a blob that does not exist yet stays invisible."""
+    check_blob_name(target.blob)
+    if not body.ended:
+        await ctx.engine.read(target.scope, lambda tx: _check_staging(tx, target, request, guard))
+    expected = Checksums(md5=request.content_md5, crc64=request.content_crc64)
+    with ctx.activity.since(ctx.now()):
+        received = await _receive(ctx, body, limit_for(request.version, PUT_BLOCK_BYTES), expected)
+
+        def commit(tx: Transaction) -> Written:
+            staged = _check_staging(tx, target, request, guard)
+            tick = tx.tick()
+            former = tx.get(Block, staged.container_id, target.blob, request.block_id)
+            if former is not None:
+                drop_block(tx, former)
+            put_received(tx, tick, received, layout=False)
+            tx.put(
+                Block(
+                    container_id=staged.container_id,
+                    name=target.blob,
+                    block_id=request.block_id,
+                    size=received.size,
+                    content_id=tick,
+                    extent=received.extent,
+                )
+            )
+            tx.put(replace(staged, count=staged.count + (former is None), touched=tx.now))
+            if request.content_md5 is not None:
+                return Written(etag=tick, content_md5=received.md5)
+            return Written(etag=tick, content_crc64=received.crc64)
+
+        return await _write(ctx, target, received, commit)
+
+
+def _check_staging(tx: Transaction, target: BlobName, request: PutBlock, guard: Guard) -> StagedBlob:
+    container, blob = current_blob(tx, target)
+    require_block_blob(blob)
+    guard.check(blob, tx.now)
+    length = len(request.block_id)
+    staged = tx.get(StagedBlob, container.id, target.blob)
+    if staged is None:
+        return StagedBlob(container_id=container.id, name=target.blob, count=0, id_length=length, touched=tx.now)
+    if staged.id_length != length:
+        raise StorageError(Code.InvalidBlobOrBlock)
+    if staged.count >= MAX_UNCOMMITTED_BLOCKS:
+        raise StorageError(Code.BlockCountExceedsLimit)
+    return staged
+
+
+async def _receive(ctx: Context, body: Source, limit: int, expected: Checksums) -> Received:
+    return await receive(body, ctx.extents, limit=limit, inline_limit=ctx.inline_limit, expected=expected)
+
+
+async def _write(ctx: Context, target: BlobName, received: Received, commit: Callable[[Transaction], Written]) -> Written:
+    """Commit; when that is refused, the bytes go at once. An outcome nobody knows is left to the collector."""
+    try:
+        return await ctx.engine.write(target.scope, commit)
+    except StorageError as error:
+        if received.extent is not None and not isinstance(error, EngineUnavailable):
+            await ctx.extents.delete(received.extent)
+        raise
+
+
+def put_received(tx: Transaction, content_id: int, received: Received, *, layout: bool = True) -> None:
+    """Attach what arrived to a content id. A staged block names its extent itself and needs no layout."""
+    if received.inline is not None:
+        put_inline(tx, content_id, received.inline)
+    elif layout:
+        assert received.extent is not None
+        put_layout(tx, content_id, [Slice(received.extent, 0, received.size)])
+
+
+def block_blob(
+    container_id: int, name: str, request: BlobHeaders, tick: int, *, size: int, inline: bool, md5: bytes | None
+) -> Blob:
+    """A new block blob, its content under the same tick as its ETag."""
+    return Blob(
+        container_id=container_id,
+        name=name,
+        etag=tick,
+        created=tick,
+        blob_type=BlobType.BLOCK,
+        size=size,
+        content_id=tick,
+        inline=inline,
+        content_type=request.content_type or "application/octet-stream",
+        content_encoding=request.content_encoding,
+        content_language=request.content_language,
+        content_disposition=request.content_disposition,
+        cache_control=request.cache_control,
+        content_md5=md5,
+        metadata=request.metadata,
+        tags=request.tags,
+        tier=request.tier,
+        tier_changed=tick if request.tier else None,
+    )

@@ -1,0 +1,83 @@
+"""Get Blob: a blob's bytes, whole or a range, with the properties of the very same state (contract G3)."""
+
+from collections.abc import AsyncIterator
+
+import msgspec
+
+from verditer.core.errors import Code, StorageError, invalid_header, missing_header
+from verditer.core.guard import Guard
+from verditer.core.limits import MAX_RANGE_DIGEST
+from verditer.core.names import BlobName
+from verditer.core.records.blob import Blob
+from verditer.core.records.content import Slice
+from verditer.partition.engine import Transaction
+from verditer.services.blob.answers import BlobRead
+from verditer.services.blob.content import inline_bytes, slices_of
+from verditer.services.blob.current import require_blob
+from verditer.services.context import Context
+from verditer.stream.digest import digest
+
+
+class GetBlob(msgspec.Struct, frozen=True, kw_only=True):
+    snapshot: int | None = None
+    range: tuple[int, int | None] | None = None  # first byte, last byte or None for "to the end"
+    range_md5: bool = False
+    range_crc64: bool = False
+
+
+async def get_blob(ctx: Context, target: BlobName, request: GetBlob, guard: Guard) -> BlobRead:
+    start_of_read = ctx.now()
+
+    def look(tx: Transaction) -> tuple[BlobRead, list[Slice]]:
+        blob = require_blob(tx, target, request.snapshot)
+        guard.check(blob, tx.now)
+        start, length = _extent_of(blob, request)
+        read = BlobRead(blob=blob, now=tx.now, start=start, length=length, ranged=request.range is not None, body=b"")
+        if not length:
+            return read, []
+        if not blob.inline:
+            return read, slices_of(tx, blob, start, length)
+        data = inline_bytes(tx, blob.content_id)
+        if length != blob.size:
+            data = data[start : start + length]
+        return msgspec.structs.replace(read, body=data), []
+
+    read, slices = await ctx.engine.read(target.scope, look)
+    if slices:
+        body = ctx.activity.stream(start_of_read, _pieces(ctx, slices))
+        read = msgspec.structs.replace(read, body=body)
+    if request.range_md5 or request.range_crc64:
+        read = await _with_digest(read, request)
+    return read
+
+
+def _extent_of(blob: Blob, request: GetBlob) -> tuple[int, int]:
+    """First byte and number of bytes. A range is cut at the end of the blob; one that begins behind it is refused."""
+    if request.range is None:
+        if request.range_md5 or request.range_crc64:
+            raise missing_header("Range")
+        return 0, blob.size
+    first, last = request.range
+    if first >= blob.size:
+        raise StorageError(Code.InvalidRange, headers={"Content-Range": f"bytes */{blob.size}"})
+    length = min(last if last is not None else blob.size - 1, blob.size - 1) - first + 1
+    if (request.range_md5 or request.range_crc64) and length > MAX_RANGE_DIGEST:
+        raise invalid_header("x-ms-range-get-content-md5" if request.range_md5 else "x-ms-range-get-content-crc64", "true")
+    return first, length
+
+
+async def _pieces(ctx: Context, slices: list[Slice]) -> AsyncIterator[bytes]:
+    for part in slices:
+        async for piece in ctx.extents.read(part.extent, part.offset, part.length):
+            yield piece
+
+
+async def _with_digest(read: BlobRead, request: GetBlob) -> BlobRead:
+    body = read.body if isinstance(read.body, bytes) else b"".join([piece async for piece in read.body])
+    md5, crc64 = digest(body)
+    return msgspec.structs.replace(
+        read,
+        body=body,
+        range_md5=md5 if request.range_md5 else None,
+        range_crc64=crc64 if request.range_crc64 else None,
+    )

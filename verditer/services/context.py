@@ -1,0 +1,27 @@
+"""What every service function receives: the stores, the accounts, and the sources of time and ids."""
+
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from verditer.partition.engine import Engine
+from verditer.services.account import Account
+from verditer.services.activity import Activity
+from verditer.stream.extents import ExtentStore
+
+
+def new_guid() -> str:
+    return str(uuid.uuid4())
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Context:
+    engine: Engine
+    extents: ExtentStore
+    accounts: dict[str, Account]
+    inline_limit: int  # bodies up to this many bytes live beside their record
+    activity: Activity = field(default_factory=Activity)
+    new_guid: Callable[[], str] = new_guid
+
+    def now(self) -> int:
+        return self.engine.now()

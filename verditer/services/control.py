@@ -1,0 +1,33 @@
+"""What the admin port can do: ask whether the store answers, move the clock, empty an account."""
+
+from verditer.core.errors import StorageError
+from verditer.core.records.account import ServiceProperties
+from verditer.core.records.container import Container, Forgotten
+from verditer.core.records.record import span_of
+from verditer.partition.engine import Transaction
+from verditer.services.context import Context
+
+
+async def is_ready(ctx: Context) -> bool:
+    try:
+        await ctx.engine.read((), lambda tx: tx.get(ServiceProperties, "", ""))
+    except StorageError:
+        return False
+    return True
+
+
+async def move_clock(ctx: Context, ticks: int) -> None:
+    await ctx.engine.move_clock(ticks)
+
+
+async def reset_account(ctx: Context, account: str) -> None:
+    """Everything the account holds is gone at once; leases do not protect it."""
+
+    def commit(tx: Transaction) -> None:
+        for container in list(tx.scan(Container, span_of(account))):
+            tx.delete(Container, container.account, container.name)
+            tx.put(Forgotten(id=container.id))
+        for properties in list(tx.scan(ServiceProperties, span_of(account))):
+            tx.delete(ServiceProperties, properties.account, properties.service)
+
+    await ctx.engine.write((account,), commit)

@@ -1,0 +1,1 @@
+"""Bytes: immutable extents and their digests."""
