@@ -13,7 +13,7 @@ from benchmarks.question import Invalid, Load, Question
 from benchmarks.questions import growth
 from benchmarks.servers import CannotMeasure, Server, Side
 
-WARM_UP_SECONDS = 2.0  # one round that is thrown away
+WARM_UP_SECONDS = 4.0  # one round that is thrown away
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

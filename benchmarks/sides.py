@@ -52,7 +52,7 @@ def verditer(label: str = "Verditer", source: Path = ROOT, wrapper: tuple[str, .
 
     def command(folder: Path, ports: dict[str, int], service: str) -> list[str]:
         addresses = [word for service, port in ports.items() for word in (f"--{service}Port", str(port))]
-        return [sys.executable, *wrapper, str(program), "--location", str(folder), *addresses, "--silent"]
+        return [sys.executable, *wrapper, str(program), "--location", str(folder), *addresses, "--adminPort", "0", "--silent"]
 
     return Side(label=label, command=command, environment={"PYTHONPATH": str(source)})
 

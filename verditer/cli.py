@@ -43,7 +43,7 @@ def main(arguments: list[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="verditer",
-        description="An Azure-Storage-compatible server. Without arguments: Azurite's ports and account, data in ./verditer-data.",
+        description="An Azure-Storage-compatible server. Without arguments: Azurite's ports and account, data in ./verditer-data",
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
         argument_default=argparse.SUPPRESS,
     )

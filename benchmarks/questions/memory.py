@@ -36,7 +36,7 @@ def while_streaming(server: Server, load: Load) -> Reading:
     with sampled(server) as samples:
         streaming.put_seconds(server, blob, STREAMED_BYTES)
         streaming.get_seconds(server, blob, STREAMED_BYTES)
-    return Reading(value=max(samples) / MEGABYTE - idle_megabytes, detail=f"over {idle_megabytes:.0f} MB idle")
+    return Reading(value=max(0.0, max(samples) / MEGABYTE - idle_megabytes), detail=f"over {idle_megabytes:.0f} MB idle")
 
 
 @contextmanager

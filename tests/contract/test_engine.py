@@ -214,10 +214,11 @@ async def test_a_parent_is_never_deleted_under_a_child_that_is_being_written(sto
 
 async def test_no_tick_is_ever_issued_twice(store: Store) -> None:  # contract G4, race E7
     def five(tx: Transaction) -> list[int]:
-        return [tx.tick() for _ in range(5)]
+        return [tx.tick(together) for _ in range(5)]
 
     async with AsyncExitStack() as stack:
         engines = await engines_on(store, stack)
+        together = engines[0].now() + HOUR  # one moment for all: only the clocks keep their ticks apart
         rows = await asyncio.gather(*[engines[n % len(engines)].write((*SCOPE, str(n)), five) for n in range(200)])
     ticks = [tick for row in rows for tick in row]
     assert len(set(ticks)) == 1000

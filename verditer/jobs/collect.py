@@ -94,7 +94,7 @@ class Collector:
             return True
 
         while await self._ctx.engine.write(("jobs",), commit):
-            await asyncio.sleep(0)
+            pass
 
     async def _discard_old_blocks(self) -> None:
         """Blocks that nobody committed within a week of the last one."""

@@ -85,8 +85,7 @@ def _decoded(text: str) -> str:
         if text.isascii():
             return text
         # Clients that skip percent-encoding send UTF-8 bytes; they arrive as Latin-1.
-        text = text.encode("latin-1").decode("utf-8", "replace")
-        return text
+        return text.encode("latin-1").decode("utf-8", "replace")
     try:
         return unquote(text, errors="strict")
     except UnicodeDecodeError:

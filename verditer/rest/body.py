@@ -8,7 +8,7 @@ from verditer.core.errors import Code, StorageError
 from verditer.rest.message import ClientGone
 
 _PIECE_BYTES = 1024 * 1024  # several small packets are read as one piece up to about this size
-_LARGE_BYTES = 128 * 1024  # a piece of this size is worth handing on without a copy
+_LARGE_BYTES = 32 * 1024  # from here on a copy costs more than another read
 
 
 class Source(Protocol):

@@ -118,6 +118,10 @@ def _lease(noun: str) -> tuple[HeaderOut, ...]:
     )
 
 
+def _content_range(read: Any) -> str:
+    return f"bytes {read.start}-{read.start + read.length - 1}/{read.blob.size}"
+
+
 def _unless_snapshot(group: tuple[HeaderOut, ...]) -> tuple[HeaderOut, ...]:
     """Snapshots have no lease and no tier inferred from the account."""
 
@@ -177,7 +181,7 @@ BLOB_TIER: tuple[HeaderOut, ...] = (
     ("x-ms-access-tier-change-time", _of("blob.tier_changed", rfc1123)),
 )
 BLOB_RANGE: tuple[HeaderOut, ...] = (
-    ("Content-Range", lambda read: f"bytes {read.start}-{read.start + read.length - 1}/{read.blob.size}" if read.ranged else None),
+    ("Content-Range", lambda read: _content_range(read) if read.ranged else None),
     ("Content-MD5", lambda read: base64_text(md5) if (md5 := read.range_md5 if read.ranged else read.blob.content_md5) else None),
     ("x-ms-blob-content-md5", lambda read: base64_text(read.blob.content_md5) if read.ranged and read.blob.content_md5 else None),
     ("x-ms-content-crc64",          _of("range_crc64", base64_text)),

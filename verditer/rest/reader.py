@@ -13,8 +13,10 @@ from verditer.rest.body import IncomingBody, Source
 from verditer.rest.message import Request
 from verditer.rest.wire import HttpLimits, Refusal, malformed
 
-# The parser cannot pause: this bounds how many pipelined requests become objects before the backlog is looked at again.
-_PARSED_AT_ONCE = 64 * 1024
+# The parser cannot pause: the first bounds how many pipelined requests become objects before the backlog is looked at again,
+# the second keeps the pieces of a chunked body large.
+_HEADS_PARSED_AT_ONCE = 16 * 1024
+_CHUNKS_PARSED_AT_ONCE = 256 * 1024
 
 
 class Exchange:
@@ -97,10 +99,10 @@ class RequestReader:
             elif self._owner.backlog >= self._limits.max_pipelined:
                 self._unparsed = data[position:]
                 return
-            elif end <= _PARSED_AT_ONCE and position == 0:
-                position = self._parse(data)
             else:
-                position += self._parse(memoryview(data)[position : position + _PARSED_AT_ONCE])
+                size = _HEADS_PARSED_AT_ONCE if self.arriving is None else _CHUNKS_PARSED_AT_ONCE
+                whole = position == 0 and end <= size
+                position += self._parse(data if whole else memoryview(data)[position : position + size])
 
     def _count(self, data: bytes, position: int) -> int:
         assert self.arriving is not None

@@ -1,4 +1,4 @@
-"""Request → row. A row is found by method, depth of the path, `restype` and `comp`; headers decide between rows that share those."""
+"""Request → row. A row is found by method, depth of the path, `restype` and `comp`; headers decide between rows alike."""
 
 from collections.abc import Mapping, Sequence
 

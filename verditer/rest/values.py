@@ -1,4 +1,4 @@
-"""Text on the wire to values: one small function per kind of header or query value. Each refuses with the name it was sent under."""
+"""Text on the wire to values: one small function per kind of header or query value, each refusing by the name it has there."""
 
 import base64
 import binascii

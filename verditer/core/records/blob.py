@@ -3,6 +3,8 @@
 from enum import StrEnum
 from typing import ClassVar
 
+import msgspec
+
 from verditer.core.lease import Lease
 from verditer.core.records.record import Record
 
@@ -33,7 +35,7 @@ class Blob(Record, tag=1, frozen=True, kw_only=True):
     content_disposition: str | None = None
     cache_control: str | None = None
     content_md5: bytes | None = None
-    metadata: dict[str, str] = {}
+    metadata: dict[str, str] = msgspec.field(default_factory=dict)
     tags: dict[str, str] | None = None
     tier: str | None = None
     tier_changed: int | None = None

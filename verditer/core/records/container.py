@@ -23,7 +23,7 @@ class Container(Record, tag=1, frozen=True, kw_only=True):
     name: str
     id: int
     etag: int
-    metadata: dict[str, str] = {}
+    metadata: dict[str, str] = msgspec.field(default_factory=dict)
     public_access: str | None = None  # None, "blob" or "container"
     policies: tuple[AccessPolicy, ...] = ()
     lease: Lease | None = None

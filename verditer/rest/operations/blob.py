@@ -38,7 +38,7 @@ from verditer.rest.operation import (
     route,
 )
 from verditer.services import properties
-from verditer.services.blob import block, blobs, blocklist, containers, leases, listing, read
+from verditer.services.blob import blobs, block, blocklist, containers, leases, listing, read
 from verditer.services.blob.answers import BlobRead, BlobState
 
 S, C, B = Level.SERVICE, Level.CONTAINER, Level.BLOB

@@ -8,7 +8,7 @@ from verditer.core.errors import Code, StorageError
 from verditer.core.guard import Guard
 from verditer.core.limits import MAX_METADATA, MAX_UNCOMMITTED_BLOCKS, PUT_BLOB_BYTES, PUT_BLOCK_BYTES, limit_for
 from verditer.core.names import BlobName, check_blob_name, check_metadata
-from verditer.core.records.blob import Blob, Block, BlobType, StagedBlob
+from verditer.core.records.blob import Blob, BlobType, Block, StagedBlob
 from verditer.core.records.content import Slice
 from verditer.partition.engine import EngineUnavailable, Transaction
 from verditer.services.blob.answers import Written

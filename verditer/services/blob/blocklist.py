@@ -18,8 +18,8 @@ from verditer.core.records.content import Slice
 from verditer.core.records.record import span_of
 from verditer.partition.engine import Transaction
 from verditer.services.blob.answers import BlockLists, Written
-from verditer.services.blob.block import BlobHeaders, block_blob
 from verditer.services.blob.blobs import discard_staged
+from verditer.services.blob.block import BlobHeaders, block_blob
 from verditer.services.blob.content import (
     blocks_of,
     drop_content,
