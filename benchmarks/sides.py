@@ -51,8 +51,9 @@ def verditer(label: str = "Verditer", source: Path = ROOT, wrapper: tuple[str, .
         raise CannotMeasure(f"{program} is missing: run `make bench`, which installs it")
 
     def command(folder: Path, ports: dict[str, int], service: str) -> list[str]:
+        others = ["--filePort", "0", "--adminPort", "0"]  # any free one: nothing is asked there
         addresses = [word for service, port in ports.items() for word in (f"--{service}Port", str(port))]
-        return [sys.executable, *wrapper, str(program), "--location", str(folder), *addresses, "--adminPort", "0", "--silent"]
+        return [sys.executable, *wrapper, str(program), "--location", str(folder), *addresses, *others, "--silent"]
 
     return Side(label=label, command=command, environment={"PYTHONPATH": str(source)})
 

@@ -188,6 +188,15 @@ async def test_commits_are_synced_whatever_the_database_says(postgres: PostgresS
         assert connection.execute("SHOW synchronous_commit").fetchone() == ("on",)
 
 
+async def test_an_engine_closes_while_its_server_is_down(postgres: PostgresStore) -> None:
+    async with opened(postgres) as engine:
+        await engine.write(SCOPE, lambda tx: tx.put(Note(space=1, name="n", value=tx.tick())))
+        await asyncio.to_thread(postgres.server.stop)
+    await asyncio.to_thread(postgres.server.start)
+    async with opened(postgres) as engine:
+        assert await engine.read(SCOPE, lambda tx: tx.get(Note, 1, "n")) is not None
+
+
 # Several processes
 
 

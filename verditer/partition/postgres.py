@@ -83,7 +83,7 @@ class PostgresEngine:
     async def close(self) -> None:
         for workers in (self._writers, self._readers, self._scanners):
             await asyncio.to_thread(workers.shutdown)
-        with contextlib.suppress(psycopg.Error):
+        with contextlib.suppress(psycopg.Error, EngineUnavailable):  # the reservation runs out by itself
             await asyncio.to_thread(self._ticks.give_back)
         for connection in self._connections.values():
             connection.close()
