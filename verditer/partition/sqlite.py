@@ -16,8 +16,9 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from verditer.core.clock import HybridClock
 from verditer.core.dates import seconds, system_ticks
@@ -53,7 +54,12 @@ class SqliteEngine:
         self._lock_file = _lock(folder / "verditer.lock")
         self._file = folder / "verditer.db"
         writer = self._connect()
-        _prepare(writer, self._records)
+        try:
+            _prepare(writer, self._records)
+        except BaseException:
+            writer.close()
+            os.close(self._lock_file)
+            raise
         (floor,) = writer.execute("SELECT value FROM store WHERE name = 'tick'").fetchone()
         (offset,) = writer.execute("SELECT value FROM store WHERE name = 'clock_offset'").fetchone()
         self._clock = HybridClock(self._source, floor=floor)
@@ -158,6 +164,27 @@ def _prepare(connection: sqlite3.Connection, records: Sequence[type[Record]]) ->
     connection.execute("COMMIT")
 
 
+class _Statements(Generic[R]):
+    """The SQL of one table, written once, and how its bodies are read."""
+
+    __slots__ = ("claim", "decode", "delete", "get", "put", "scan", "scan_back")
+
+    def __init__(self, kind: type[R]) -> None:
+        table = kind.TABLE
+        self.get = f"SELECT body FROM {table} WHERE key = ?"
+        self.put = f"INSERT OR REPLACE INTO {table} VALUES ({'?, ?, ?' if kind.RANK else '?, ?'})"
+        self.delete = f"DELETE FROM {table} WHERE key = ?"
+        self.scan = f"SELECT body FROM {table} WHERE key >= ? AND key < ? ORDER BY key LIMIT ?"
+        self.scan_back = f"SELECT body FROM {table} WHERE key >= ? AND key < ? ORDER BY key DESC LIMIT ?"
+        self.claim = f"SELECT body FROM {table} WHERE rank >= ? AND rank < ? ORDER BY rank LIMIT ?"
+        self.decode = schema.decoder(kind).decode
+
+
+@cache
+def _statements(kind: type[R]) -> _Statements[R]:
+    return _Statements(kind)
+
+
 class _Transaction:
     """Reads see the state at BEGIN. The first write opens a savepoint, so a body that raises takes only its own back."""
 
@@ -169,38 +196,32 @@ class _Transaction:
         self.tick = clock.tick
 
     def get(self, kind: type[R], *key: Part) -> R | None:
-        row = self._execute(f"SELECT body FROM {kind.TABLE} WHERE key = ?", (key_of(*key),)).fetchone()
-        return schema.decoder(kind).decode(row[0]) if row is not None else None
+        sql = _statements(kind)
+        row = self._execute(sql.get, (key_of(*key),)).fetchone()
+        return sql.decode(row[0]) if row is not None else None
 
     def scan(self, kind: type[R], span: Span, *, limit: int | None = None, reverse: bool = False) -> Iterator[R]:
-        order = "DESC" if reverse else "ASC"
-        rows = self._execute(
-            f"SELECT body FROM {kind.TABLE} WHERE key >= ? AND key < ? ORDER BY key {order} LIMIT ?",
-            (span.low, span.high, -1 if limit is None else limit),
-        )
-        decode = schema.decoder(kind).decode
+        sql = _statements(kind)
+        rows = self._execute(sql.scan_back if reverse else sql.scan, (*span, -1 if limit is None else limit))
+        decode = sql.decode
         return (decode(body) for (body,) in rows)
 
     def put(self, record: Record) -> None:
         self._begin()
-        kind = type(record)
-        if kind.RANK:
-            row = (record.key(), record.rank(), schema.encode(record))
-            self._execute(f"INSERT OR REPLACE INTO {kind.TABLE} VALUES (?, ?, ?)", row)
+        sql = _statements(type(record))
+        if record.RANK:
+            self._execute(sql.put, (record.key(), record.rank(), schema.encode(record)))
         else:
-            self._execute(f"INSERT OR REPLACE INTO {kind.TABLE} VALUES (?, ?)", (record.key(), schema.encode(record)))
+            self._execute(sql.put, (record.key(), schema.encode(record)))
 
     def delete(self, kind: type[Record], *key: Part) -> None:
         self._begin()
-        self._execute(f"DELETE FROM {kind.TABLE} WHERE key = ?", (key_of(*key),))
+        self._execute(_statements(kind).delete, (key_of(*key),))
 
     def claim(self, kind: type[R], span: Span, limit: int) -> list[R]:
         """Writers take turns here, so whatever a claim finds is this transaction's."""
-        rows = self._execute(
-            f"SELECT body FROM {kind.TABLE} WHERE rank >= ? AND rank < ? ORDER BY rank LIMIT ?", (span.low, span.high, limit)
-        )
-        decode = schema.decoder(kind).decode
-        return [decode(body) for (body,) in rows]
+        sql = _statements(kind)
+        return [sql.decode(body) for (body,) in self._execute(sql.claim, (*span, limit))]
 
     def set_store(self, name: str, value: int) -> None:
         self._begin()
@@ -270,10 +291,12 @@ class _Writer:
             self._connection.execute("BEGIN IMMEDIATE")
             for work in batch:
                 self._run_body(work)
-            if self._clock.last > self._reserved:
-                self._reserved = self._clock.last + TICK_RESERVE
-                self._store_tick(self._reserved)
+            reserved = self._reserved
+            if self._clock.last > reserved:
+                reserved = self._clock.last + TICK_RESERVE
+                self._store_tick(reserved)
             self._connection.execute("COMMIT")
+            self._reserved = reserved
         except sqlite3.Error as error:
             with contextlib.suppress(sqlite3.Error):
                 self._connection.execute("ROLLBACK")

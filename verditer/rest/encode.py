@@ -23,14 +23,13 @@ class Content:
 
 def encode_response(exchange: Exchange, op: Op, result: Any) -> Response:
     answer = op.answer
-    headers: list[tuple[str, str]] = []
-    for name, value_of in answer.headers:
-        value = value_of(result)
+    headers: list[tuple[str, str]] = [*answer.constants]
+    for name, get, show in answer.headers:
+        value = get(result)
         if value is not None:
-            headers.append((name, value))
-    if answer.metadata_of is not None:
-        for name, value in answer.metadata_of(result).items():
-            headers.append((f"x-ms-meta-{name}", value))
+            headers.append((name, value if show is None else show(value)))
+    for group in answer.groups:
+        headers += group(result)
     assert exchange.grant is not None
     if exchange.grant.overrides:
         headers = _overridden(headers, exchange)

@@ -5,11 +5,12 @@ A field is spelled here once. `Takes` groups fill the structs of the services; `
 
 import base64
 from collections.abc import Callable
+from operator import attrgetter
 from typing import Any
 
 from verditer.core import etag as etags
 from verditer.core.dates import iso, rfc1123
-from verditer.core.lease import duration_of, state_of
+from verditer.core.lease import Lease, duration_of, state_of
 from verditer.core.records.blob import Snapshot
 from verditer.rest import values as v
 from verditer.rest.operation import HeaderOut, Param, Takes
@@ -86,114 +87,128 @@ BLOB_LISTING = PAGE | Takes((
 # --- what answers carry ---------------------------------------------------------------------------------------------------
 
 
-def _of(path: str, show: Callable[[Any], str] = str) -> Callable[[Any], str | None]:
-    """Read an attribute of the result (`blob.size`), shown as text; None stays away."""
-    names = path.split(".")
-
-    def value(result: Any) -> str | None:
-        for name in names:
-            result = getattr(result, name)
-        return None if result is None else show(result)
-
-    return value
+def _of(name: str, path: str, show: Callable[[Any], str] | None = None) -> HeaderOut:
+    """A header read from an attribute of the result (`blob.size`)."""
+    return HeaderOut(name, attrgetter(path), show)
 
 
 def base64_text(data: bytes) -> str:
     return base64.b64encode(data).decode()
 
 
-def _true(value: Any) -> str:
-    return "true"
+def _stamp(path: str) -> tuple[HeaderOut, ...]:
+    """One number is both: the tick of the last write."""
+    return (_of("ETag", path, etags.show), _of("Last-Modified", path, rfc1123))
 
 
-def _written(path: str) -> tuple[HeaderOut, ...]:
-    return (("ETag", _of(path, etags.show)), ("Last-Modified", _of(path, rfc1123)))
+def _lease(lease: Lease | None, now: int) -> list[tuple[str, str]]:
+    if lease is None:
+        return _AVAILABLE
+    state, duration = state_of(lease, now), duration_of(lease, now)
+    shown = [("x-ms-lease-status", state.status), ("x-ms-lease-state", state.value)]
+    return [*shown, ("x-ms-lease-duration", duration)] if duration else shown
 
 
-def _lease(noun: str) -> tuple[HeaderOut, ...]:
-    return (
-        ("x-ms-lease-status", lambda result: state_of(getattr(result, noun).lease, result.now).status),
-        ("x-ms-lease-state", lambda result: state_of(getattr(result, noun).lease, result.now).value),
-        ("x-ms-lease-duration", lambda result: duration_of(getattr(result, noun).lease, result.now)),
-    )
+_AVAILABLE = [("x-ms-lease-status", "unlocked"), ("x-ms-lease-state", "available")]
 
 
-def _content_range(read: Any) -> str:
-    return f"bytes {read.start}-{read.start + read.length - 1}/{read.blob.size}"
+def container_lease(result: Any) -> list[tuple[str, str]]:
+    return _lease(result.container.lease, result.now)
 
 
-def _unless_snapshot(group: tuple[HeaderOut, ...]) -> tuple[HeaderOut, ...]:
-    """Snapshots have no lease and no tier inferred from the account."""
+def blob_lease(result: Any) -> list[tuple[str, str]]:
+    """Snapshots cannot be leased."""
+    return [] if isinstance(result.blob, Snapshot) else _lease(result.blob.lease, result.now)
 
-    def guarded(value: Callable[[Any], str | None]) -> Callable[[Any], str | None]:
-        return lambda result: None if isinstance(result.blob, Snapshot) else value(result)
 
-    return tuple((name, guarded(value)) for name, value in group)
+def container_metadata(result: Any) -> list[tuple[str, str]]:
+    return [(f"x-ms-meta-{name}", value) for name, value in result.container.metadata.items()]
+
+
+def blob_metadata(result: Any) -> list[tuple[str, str]]:
+    return [(f"x-ms-meta-{name}", value) for name, value in result.blob.metadata.items()]
+
+
+def blob_range(read: Any) -> list[tuple[str, str]]:
+    """A range says which one it is; then Content-MD5 is the range's, and the blob's has a name of its own."""
+    blob_md5 = read.blob.content_md5
+    if not read.ranged:
+        return [("Content-MD5", base64_text(blob_md5))] if blob_md5 is not None else []
+    headers = [("Content-Range", f"bytes {read.start}-{read.start + read.length - 1}/{read.blob.size}")]
+    if read.range_md5 is not None:
+        headers.append(("Content-MD5", base64_text(read.range_md5)))
+    if read.range_crc64 is not None:
+        headers.append(("x-ms-content-crc64", base64_text(read.range_crc64)))
+    if blob_md5 is not None:
+        headers.append(("x-ms-blob-content-md5", base64_text(blob_md5)))
+    return headers
+
+
+def blob_tier(state: Any) -> list[tuple[str, str]]:
+    blob = state.blob
+    if blob.tier is None:
+        return [("x-ms-access-tier", "Hot"), ("x-ms-access-tier-inferred", "true")]
+    changed = [("x-ms-access-tier-change-time", rfc1123(blob.tier_changed))] if blob.tier_changed is not None else []
+    return [("x-ms-access-tier", blob.tier), *changed]
+
+
+def _count(tags: dict[str, str] | None) -> str | None:
+    return str(len(tags)) if tags else None
 
 
 # fmt: off
-WRITTEN: tuple[HeaderOut, ...] = _written("etag")
-STAMP_CONTAINER = _written("container.etag")
-STAMP_BLOB = _written("blob.etag")
-ENCRYPTED: tuple[HeaderOut, ...] = (("x-ms-request-server-encrypted", _true),)
-RECEIVED: tuple[HeaderOut, ...] = (
-    ("Content-MD5",                 _of("content_md5", base64_text)),
-    ("x-ms-content-crc64",          _of("content_crc64", base64_text)),
-    *ENCRYPTED,
+STAMP:            tuple[HeaderOut, ...] = _stamp("etag")
+STAMP_CONTAINER:  tuple[HeaderOut, ...] = _stamp("container.etag")
+STAMP_BLOB:       tuple[HeaderOut, ...] = _stamp("blob.etag")
+ENCRYPTED         = (("x-ms-request-server-encrypted", "true"),)
+DELETED           = (("x-ms-delete-type-permanent", "true"),)
+RECEIVED:         tuple[HeaderOut, ...] = (
+    _of("Content-MD5",                 "content_md5", base64_text),
+    _of("x-ms-content-crc64",          "content_crc64", base64_text),
 )
-SNAPSHOT_TIME: tuple[HeaderOut, ...] = (("x-ms-snapshot", _of("snapshot", iso)),)
-DELETED: tuple[HeaderOut, ...] = (("x-ms-delete-type-permanent", _true),)
-LEASED: tuple[HeaderOut, ...] = (
-    ("x-ms-lease-id",               _of("lease_id")),
-    ("x-ms-lease-time",             _of("lease_time")),
+SNAPSHOT_TIME:    tuple[HeaderOut, ...] = (
+    _of("x-ms-snapshot",               "snapshot", iso),
+)
+LEASED:           tuple[HeaderOut, ...] = (
+    _of("x-ms-lease-id",               "lease_id"),
+    _of("x-ms-lease-time",             "lease_time", str),
 )
 CONTAINER_ACCESS: tuple[HeaderOut, ...] = (
-    ("x-ms-blob-public-access",     _of("container.public_access")),
+    _of("x-ms-blob-public-access",     "container.public_access"),
 )
-CONTAINER_PROPERTIES: tuple[HeaderOut, ...] = (
-    *STAMP_CONTAINER,
-    *_lease("container"),
-    *CONTAINER_ACCESS,
-    ("x-ms-has-immutability-policy",        lambda result: "false"),
-    ("x-ms-has-legal-hold",                 lambda result: "false"),
-    ("x-ms-default-encryption-scope",       lambda result: "$account-encryption-key"),
-    ("x-ms-deny-encryption-scope-override", lambda result: "false"),
-    ("x-ms-immutable-storage-with-versioning-enabled", lambda result: "false"),
+CONTAINER_FIXED = (
+    ("x-ms-has-immutability-policy",        "false"),
+    ("x-ms-has-legal-hold",                 "false"),
+    ("x-ms-default-encryption-scope",       "$account-encryption-key"),
+    ("x-ms-deny-encryption-scope-override", "false"),
+    ("x-ms-immutable-storage-with-versioning-enabled", "false"),
 )
-BLOB_PROPERTIES: tuple[HeaderOut, ...] = (
+BLOB_FIXED = (
+    ("Accept-Ranges",                  "bytes"),
+    ("x-ms-server-encrypted",          "true"),
+)
+BLOB_PROPERTIES:  tuple[HeaderOut, ...] = (
     *STAMP_BLOB,
-    ("Accept-Ranges",               lambda result: "bytes"),
-    ("Content-Type",                _of("blob.content_type")),
-    ("Content-Encoding",            _of("blob.content_encoding")),
-    ("Content-Language",            _of("blob.content_language")),
-    ("Content-Disposition",         _of("blob.content_disposition")),
-    ("Cache-Control",               _of("blob.cache_control")),
-    ("x-ms-blob-type",              _of("blob.blob_type.value")),
-    ("x-ms-creation-time",          _of("blob.created", rfc1123)),
-    ("x-ms-server-encrypted",       _true),
-    ("x-ms-tag-count",              lambda result: str(len(result.blob.tags)) if result.blob.tags else None),
-    *_unless_snapshot(_lease("blob")),
+    _of("Content-Type",                "blob.content_type"),
+    _of("Content-Encoding",            "blob.content_encoding"),
+    _of("Content-Language",            "blob.content_language"),
+    _of("Content-Disposition",         "blob.content_disposition"),
+    _of("Cache-Control",               "blob.cache_control"),
+    _of("x-ms-blob-type",              "blob.blob_type.value"),
+    _of("x-ms-creation-time",          "blob.created", rfc1123),
+    HeaderOut("x-ms-tag-count",        lambda result: _count(result.blob.tags)),
 )
-BLOB_TIER: tuple[HeaderOut, ...] = (
-    ("Content-MD5",                 _of("blob.content_md5", base64_text)),
-    ("x-ms-access-tier",            lambda result: result.blob.tier or "Hot"),
-    ("x-ms-access-tier-inferred",   lambda result: None if result.blob.tier else "true"),
-    ("x-ms-access-tier-change-time", _of("blob.tier_changed", rfc1123)),
+BLOB_MD5:         tuple[HeaderOut, ...] = (
+    _of("Content-MD5",                 "blob.content_md5", base64_text),
 )
-BLOB_RANGE: tuple[HeaderOut, ...] = (
-    ("Content-Range", lambda read: _content_range(read) if read.ranged else None),
-    ("Content-MD5", lambda read: base64_text(md5) if (md5 := read.range_md5 if read.ranged else read.blob.content_md5) else None),
-    ("x-ms-blob-content-md5", lambda read: base64_text(read.blob.content_md5) if read.ranged and read.blob.content_md5 else None),
-    ("x-ms-content-crc64",          _of("range_crc64", base64_text)),
-)
-BLOCK_LIST: tuple[HeaderOut, ...] = (
-    ("ETag",                        lambda lists: etags.show(lists.blob.etag) if lists.blob is not None else None),
-    ("Last-Modified",               lambda lists: rfc1123(lists.blob.etag) if lists.blob is not None else None),
-    ("x-ms-blob-content-length",    lambda lists: str(lists.blob.size if lists.blob is not None else 0)),
+BLOCK_LIST:       tuple[HeaderOut, ...] = (
+    HeaderOut("ETag",                  lambda lists: lists.blob and lists.blob.etag, etags.show),
+    HeaderOut("Last-Modified",         lambda lists: lists.blob and lists.blob.etag, rfc1123),
+    HeaderOut("x-ms-blob-content-length", lambda lists: str(lists.blob.size if lists.blob is not None else 0)),
 )
 ACCOUNT_INFORMATION: tuple[HeaderOut, ...] = (
-    ("x-ms-sku-name",               _of("sku_name")),
-    ("x-ms-account-kind",           _of("account_kind")),
-    ("x-ms-is-hns-enabled",         lambda result: "true" if result.is_hns_enabled else "false"),
+    _of("x-ms-sku-name",               "sku_name"),
+    _of("x-ms-account-kind",           "account_kind"),
+    HeaderOut("x-ms-is-hns-enabled",   lambda result: "true" if result.is_hns_enabled else "false"),
 )
 # fmt: on

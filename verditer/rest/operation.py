@@ -6,10 +6,10 @@ annotations, so a row names no field twice.
 """
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, get_type_hints
+from typing import Any, NamedTuple, get_type_hints
 
 from verditer.core.errors import Code, StorageError
 from verditer.core.grant import Allow
@@ -99,20 +99,29 @@ def document(parse: Callable[[bytes], dict[str, Any]], limit: int) -> BodyRule:
     return BodyRule(BodyKind.DOCUMENT, parse, limit)
 
 
-HeaderOut = tuple[str, Callable[[Any], str | None]]
-"""A response header: its name, and its value read from the result (None: leave it out)."""
+class HeaderOut(NamedTuple):
+    """A response header: its name, how its value is read from the result (None: leave it out) and shown as text."""
+
+    name: str
+    get: Callable[[Any], Any]
+    show: Callable[[Any], str] | None = None
+
+
+Group = Callable[[Any], Iterable[tuple[str, str]]]
+"""Headers that come together: metadata, the lease trio."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """`headers` come from the result; `body` renders it (None: no body). `status` may depend on the result."""
+    """`headers` and `groups` are read from the result; `body` renders it (None: no body). `status` may depend on the result."""
 
     status: int
     headers: tuple[HeaderOut, ...] = ()
     body: Callable[[Any, Any], Any] | None = None  # (result, exchange) → bytes, or Content
     status_of: Callable[[Any], int] | None = None
     content_type: str | None = None
-    metadata_of: Callable[[Any], dict[str, str]] | None = None
+    groups: tuple[Group, ...] = ()
+    constants: tuple[tuple[str, str], ...] = ()  # headers that are always the same
 
 
 NOT_YET = None

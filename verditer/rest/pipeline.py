@@ -5,9 +5,9 @@ observer (log, metrics) how it went. It never raises.
 """
 
 import logging
+import os
 import re
 import time
-import uuid
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -46,6 +46,12 @@ class Service:
     locate: Callable[[Address], tuple[Level, Target]]
 
 
+def _new_request_id() -> str:
+    """A random GUID, made with less ceremony than `uuid` has."""
+    digits = os.urandom(16).hex()
+    return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-a{digits[17:20]}-{digits[20:]}"
+
+
 class Pipeline:
     def __init__(self, ctx: Context, service: Service, *, observer: Observer, product_style: bool = True) -> None:
         self._ctx = ctx
@@ -57,13 +63,14 @@ class Pipeline:
         self._newer_versions: set[str] = set()
 
     async def handle(self, request: Request) -> Response:
-        exchange = Exchange(request=request, request_id=str(uuid.uuid4()), started=time.perf_counter())
+        exchange = Exchange(request=request, request_id=_new_request_id(), started=time.perf_counter())
         try:
             response = await self._run(exchange)
         except StorageError as error:
             response = self._refused(exchange, error)
         except ClientGone:
-            response = Response(status=400, headers=[], close=True)
+            self._observer(exchange, Response(status=499, headers=[]), time.perf_counter() - exchange.started)
+            raise  # the connection knows best what to tell whoever may still listen
         except Exception:
             logger.exception("request %s failed unexpectedly", exchange.request_id)
             response = self._refused(exchange, StorageError(Code.InternalError))

@@ -23,7 +23,7 @@ class Router:
         query = address.query
         shape = (level, query.get("restype", "").lower(), query.get("comp", "").lower())
         for op in self._rows.get((request.method, shape), ()):
-            if all(_holds(request, address, name, value) for name, value in op.route.when):
+            if not op.route.when or all(_holds(request, address, name, value) for name, value in op.route.when):
                 return op
         raise self._refusal(request, shape, query)
 

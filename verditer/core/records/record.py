@@ -44,7 +44,15 @@ class Span(NamedTuple):
 
 def key_of(*parts: Part) -> bytes:
     """The key made of these parts. Each part is self-delimiting, so a key is a prefix of exactly the keys below it."""
-    return b"".join([_encode(part) for part in parts])
+    key = b""
+    for part in parts:
+        if isinstance(part, int):
+            key += part.to_bytes(8, "big")
+        elif isinstance(part, str):
+            key += text_bytes(part) + b"\0"
+        else:
+            key += _escaped(part) + b"\0"
+    return key
 
 
 def span_of(*parts: Part) -> Span:
@@ -65,18 +73,18 @@ def successor(prefix: bytes) -> bytes:
     return stripped[:-1] + bytes([stripped[-1] + 1]) if stripped else b"\xff" * (len(prefix) + 9)
 
 
-def _encode(part: Part) -> bytes:
-    if isinstance(part, int):
-        return part.to_bytes(8, "big")
-    if isinstance(part, str):
-        return text_bytes(part) + b"\0"
-    return part.replace(b"\0", b"\0\xff") + b"\0"
-
-
 def text_bytes(text: str) -> bytes:
     """UTF-8, with characters beyond U+FFFF written as surrogate pairs, so that bytes sort as UTF-16 code units do."""
-    if not text.isascii() and max(text) > "\uffff":
+    if text.isascii():
+        return _escaped(text.encode())
+    if max(text) > "\uffff":
         units = text.encode("utf-16-be", "surrogatepass")
         text = "".join([chr(units[i] << 8 | units[i + 1]) for i in range(0, len(units), 2)])
-    encoded = text.encode("utf-8", "surrogatepass")
-    return encoded.replace(b"\0", b"\0\xff") if b"\0" in encoded else encoded
+    return _escaped(text.encode("utf-8", "surrogatepass"))
+
+
+def _escaped(part: bytes) -> bytes:
+    """Bytes that end a part do not occur inside it, and the order stays as it was: 00 becomes 01 01, 01 becomes 01 02."""
+    if b"\0" not in part and b"\1" not in part:
+        return part
+    return part.replace(b"\1", b"\1\2").replace(b"\0", b"\1\1")

@@ -66,23 +66,28 @@ def OK(*headers: HeaderOut, **more: Any) -> Answer:
     return Answer(200, headers, **more)
 
 
-def CREATED(*headers: HeaderOut) -> Answer:
-    return Answer(201, headers)
+def CREATED(*headers: HeaderOut, **more: Any) -> Answer:
+    return Answer(201, headers, **more)
 
 
-def ACCEPTED(*headers: HeaderOut) -> Answer:
-    return Answer(202, headers)
+def ACCEPTED(*headers: HeaderOut, **more: Any) -> Answer:
+    return Answer(202, headers, **more)
 
 
 def _status(result: Any) -> int:
     return int(result.status)
 
 
-BLOB_META = {"metadata_of": lambda result: result.blob.metadata}
-CONTAINER_META = {"metadata_of": lambda result: result.container.metadata}
-LEASED = OK(*h.WRITTEN, *h.LEASED, status_of=_status)
-STORED = CREATED(*h.WRITTEN, *h.RECEIVED)
+LEASED = OK(*h.STAMP, *h.LEASED, status_of=_status)
+STORED = CREATED(*h.STAMP, *h.RECEIVED, constants=h.ENCRYPTED)
 ACCOUNT = OK(*h.ACCOUNT_INFORMATION)
+CONTAINER_STATE = OK(
+    *h.STAMP_CONTAINER, *h.CONTAINER_ACCESS, groups=(h.container_lease, h.container_metadata), constants=h.CONTAINER_FIXED
+)
+BLOB_STATE = OK(
+    *h.BLOB_PROPERTIES, *h.BLOB_MD5, groups=(h.blob_lease, h.blob_tier, h.blob_metadata), constants=h.BLOB_FIXED, body=_size_only
+)
+BLOB_BYTES = OK(*h.BLOB_PROPERTIES, groups=(h.blob_range, h.blob_lease, h.blob_metadata), constants=h.BLOB_FIXED, body=_bytes)
 
 # Tables are the place where we align by hand.
 # fmt: off
@@ -99,12 +104,12 @@ OPERATIONS = (
     Op("FindBlobsByTags",          route("GET", S, comp="blobs"),                           h.NOTHING,                               EMPTY,            NONE,               account_only("o", "f"),    NOT_YET,                                OK()),
     Op("BlobBatch",                route("POST", S, comp="batch"),                          h.NOTHING,                               STREAM,           NONE,               ANY,                       NOT_YET,                                ACCEPTED()),
 
-    Op("CreateContainer",          route("PUT", C, **CONTAINER),                            h.METADATA | h.PUBLIC_ACCESS,            EMPTY,            NONE,               account_only("c", "cw"),   containers.create_container,            CREATED(*h.WRITTEN)),
-    Op("GetContainerProperties",   route("GET|HEAD", C, **CONTAINER),                       h.NOTHING,                               EMPTY,            CONTAINER_READ,     READ_CONTAINER,            containers.get_container,               OK(*h.CONTAINER_PROPERTIES, **CONTAINER_META)),
-    Op("GetContainerMetadata",     route("GET|HEAD", C, comp="metadata", **CONTAINER),      h.NOTHING,                               EMPTY,            CONTAINER_READ,     READ_CONTAINER,            containers.get_container,               OK(*h.STAMP_CONTAINER, **CONTAINER_META)),
-    Op("SetContainerMetadata",     route("PUT", C, comp="metadata", **CONTAINER),           h.METADATA,                              EMPTY,            CONTAINER_METADATA, account_only("c", "w"),    containers.set_container_metadata,      OK(*h.WRITTEN)),
+    Op("CreateContainer",          route("PUT", C, **CONTAINER),                            h.METADATA | h.PUBLIC_ACCESS,            EMPTY,            NONE,               account_only("c", "cw"),   containers.create_container,            CREATED(*h.STAMP)),
+    Op("GetContainerProperties",   route("GET|HEAD", C, **CONTAINER),                       h.NOTHING,                               EMPTY,            CONTAINER_READ,     READ_CONTAINER,            containers.get_container,               CONTAINER_STATE),
+    Op("GetContainerMetadata",     route("GET|HEAD", C, comp="metadata", **CONTAINER),      h.NOTHING,                               EMPTY,            CONTAINER_READ,     READ_CONTAINER,            containers.get_container,               OK(*h.STAMP_CONTAINER, groups=(h.container_metadata,))),
+    Op("SetContainerMetadata",     route("PUT", C, comp="metadata", **CONTAINER),           h.METADATA,                              EMPTY,            CONTAINER_METADATA, account_only("c", "w"),    containers.set_container_metadata,      OK(*h.STAMP)),
     Op("GetContainerAcl",          route("GET|HEAD", C, comp="acl", **CONTAINER),           h.NOTHING,                               EMPTY,            CONTAINER_READ,     KEY_ONLY,                  containers.get_container,               OK(*h.STAMP_CONTAINER, *h.CONTAINER_ACCESS, body=render_policies)),
-    Op("SetContainerAcl",          route("PUT", C, comp="acl", **CONTAINER),                h.PUBLIC_ACCESS,                         POLICIES,         CONTAINER_WRITE,    KEY_ONLY,                  containers.set_container_acl,           OK(*h.WRITTEN)),
+    Op("SetContainerAcl",          route("PUT", C, comp="acl", **CONTAINER),                h.PUBLIC_ACCESS,                         POLICIES,         CONTAINER_WRITE,    KEY_ONLY,                  containers.set_container_acl,           OK(*h.STAMP)),
     Op("DeleteContainer",          route("DELETE", C, **CONTAINER),                         h.NOTHING,                               EMPTY,            CONTAINER_DELETE,   account_only("c", "d"),    containers.delete_container,            ACCEPTED()),
     Op("RestoreContainer",         route("PUT", C, comp="undelete", **CONTAINER),           h.NOTHING,                               EMPTY,            NONE,               account_only("c", "w"),    NOT_YET,                                CREATED()),
     Op("RenameContainer",          route("PUT", C, comp="rename", **CONTAINER),             h.NOTHING,                               EMPTY,            NONE,               account_only("c", "w"),    NOT_YET,                                OK()),
@@ -114,20 +119,20 @@ OPERATIONS = (
     Op("FindBlobsByTagsInContainer", route("GET", C, comp="blobs", **CONTAINER),            h.NOTHING,                               EMPTY,            NONE,               container_sas("f"),        NOT_YET,                                OK()),
     Op("BlobBatchInContainer",     route("POST", C, comp="batch", **CONTAINER),             h.NOTHING,                               STREAM,           NONE,               ANY,                       NOT_YET,                                ACCEPTED()),
 
-    Op("GetBlob",                  route("GET", B),                                         h.RANGE | h.SNAPSHOT,                    EMPTY,            READ,               READ_BLOB,                 read.get_blob,                          OK(*h.BLOB_PROPERTIES, *h.BLOB_RANGE, body=_bytes, **BLOB_META)),
-    Op("GetBlobProperties",        route("HEAD", B),                                        h.SNAPSHOT,                              EMPTY,            READ,               READ_BLOB,                 blobs.get_properties,                   OK(*h.BLOB_PROPERTIES, *h.BLOB_TIER, body=_size_only, **BLOB_META)),
-    Op("GetBlobMetadata",          route("GET|HEAD", B, comp="metadata"),                   h.SNAPSHOT,                              EMPTY,            READ,               READ_BLOB,                 blobs.get_properties,                   OK(*h.STAMP_BLOB, **BLOB_META)),
-    Op("SetBlobMetadata",          route("PUT", B, comp="metadata"),                        h.METADATA,                              EMPTY,            UPDATE,             sas("w"),                  blobs.set_metadata,                     OK(*h.WRITTEN, *h.ENCRYPTED)),
-    Op("ResizePageBlob",           route("PUT", B, comp="properties", x_ms_blob_content_length=None), h.NOTHING,                     EMPTY,            UPDATE,             sas("w"),                  NOT_YET,                                OK(*h.WRITTEN)),
-    Op("UpdateSequenceNumber",     route("PUT", B, comp="properties", x_ms_sequence_number_action=None), h.NOTHING,                  EMPTY,            UPDATE,             sas("w"),                  NOT_YET,                                OK(*h.WRITTEN)),
-    Op("SetBlobProperties",        route("PUT", B, comp="properties"),                      h.PREFIXED_HEADERS,                      EMPTY,            UPDATE,             sas("w"),                  blobs.set_properties,                   OK(*h.WRITTEN)),
+    Op("GetBlob",                  route("GET", B),                                         h.RANGE | h.SNAPSHOT,                    EMPTY,            READ,               READ_BLOB,                 read.get_blob,                          BLOB_BYTES),
+    Op("GetBlobProperties",        route("HEAD", B),                                        h.SNAPSHOT,                              EMPTY,            READ,               READ_BLOB,                 blobs.get_properties,                   BLOB_STATE),
+    Op("GetBlobMetadata",          route("GET|HEAD", B, comp="metadata"),                   h.SNAPSHOT,                              EMPTY,            READ,               READ_BLOB,                 blobs.get_properties,                   OK(*h.STAMP_BLOB, groups=(h.blob_metadata,))),
+    Op("SetBlobMetadata",          route("PUT", B, comp="metadata"),                        h.METADATA,                              EMPTY,            UPDATE,             sas("w"),                  blobs.set_metadata,                     OK(*h.STAMP, constants=h.ENCRYPTED)),
+    Op("ResizePageBlob",           route("PUT", B, comp="properties", x_ms_blob_content_length=None), h.NOTHING,                     EMPTY,            UPDATE,             sas("w"),                  NOT_YET,                                OK(*h.STAMP)),
+    Op("UpdateSequenceNumber",     route("PUT", B, comp="properties", x_ms_sequence_number_action=None), h.NOTHING,                  EMPTY,            UPDATE,             sas("w"),                  NOT_YET,                                OK(*h.STAMP)),
+    Op("SetBlobProperties",        route("PUT", B, comp="properties"),                      h.PREFIXED_HEADERS,                      EMPTY,            UPDATE,             sas("w"),                  blobs.set_properties,                   OK(*h.STAMP)),
     Op("DeleteBlobVersion",        route("DELETE", B, versionid=None),                      h.NOTHING,                               EMPTY,            UPDATE,             sas("x"),                  NOT_YET,                                ACCEPTED()),
     Op("PermanentDeleteBlob",      route("DELETE", B, deletetype="permanent"),              h.NOTHING,                               EMPTY,            UPDATE,             sas("y"),                  NOT_YET,                                ACCEPTED()),
-    Op("DeleteBlob",               route("DELETE", B),                                      h.SNAPSHOT | h.DELETE_SNAPSHOTS,         EMPTY,            UPDATE,             sas("d"),                  blobs.delete_blob,                      ACCEPTED(*h.DELETED)),
+    Op("DeleteBlob",               route("DELETE", B),                                      h.SNAPSHOT | h.DELETE_SNAPSHOTS,         EMPTY,            UPDATE,             sas("d"),                  blobs.delete_blob,                      ACCEPTED(constants=h.DELETED)),
     Op("UndeleteBlob",             route("PUT", B, comp="undelete"),                        h.NOTHING,                               EMPTY,            NONE,               sas("w"),                  NOT_YET,                                OK()),
     Op("BreakBlobLease",           route("PUT", B, comp="lease", x_ms_lease_action="break"), h.LEASE_ACTION,                         EMPTY,            LEASE,              sas("wd"),                 leases.lease_blob,                      LEASED),
     Op("LeaseBlob",                route("PUT", B, comp="lease"),                           h.LEASE_ACTION,                          EMPTY,            LEASE,              sas("w"),                  leases.lease_blob,                      LEASED),
-    Op("SnapshotBlob",             route("PUT", B, comp="snapshot"),                        h.METADATA,                              EMPTY,            SNAPSHOT,           sas("cw"),                 blobs.snapshot_blob,                    CREATED(*h.WRITTEN, *h.SNAPSHOT_TIME, *h.ENCRYPTED)),
+    Op("SnapshotBlob",             route("PUT", B, comp="snapshot"),                        h.METADATA,                              EMPTY,            SNAPSHOT,           sas("cw"),                 blobs.snapshot_blob,                    CREATED(*h.STAMP, *h.SNAPSHOT_TIME, constants=h.ENCRYPTED)),
     Op("CopyBlobFromUrl",          route("PUT", B, x_ms_copy_source=None, x_ms_requires_sync="true"), h.NOTHING,                     EMPTY,            CREATE,             PUT_BLOB,                  NOT_YET,                                ACCEPTED()),
     Op("PutBlobFromUrl",           route("PUT", B, x_ms_copy_source=None, x_ms_blob_type="BlockBlob"), h.NOTHING,                    EMPTY,            CREATE,             PUT_BLOB,                  NOT_YET,                                CREATED()),
     Op("CopyBlob",                 route("PUT", B, x_ms_copy_source=None),                  h.NOTHING,                               EMPTY,            CREATE,             PUT_BLOB,                  NOT_YET,                                ACCEPTED()),
@@ -143,7 +148,7 @@ OPERATIONS = (
 
     Op("PutBlob",                  route("PUT", B, x_ms_blob_type="BlockBlob"),             h.VERSION | h.BLOB_HEADERS | h.CHECKSUMS | h.METADATA | h.TAGS | h.TIER, STREAM, CREATE, PUT_BLOB,          block.put_blob,                         STORED),
     Op("PutBlockFromUrl",          route("PUT", B, comp="block", x_ms_copy_source=None),    h.NOTHING,                               EMPTY,            LEASE_ONLY,         STAGE,                     NOT_YET,                                CREATED()),
-    Op("PutBlock",                 route("PUT", B, comp="block"),                           h.VERSION | h.BLOCK_ID | h.CHECKSUMS,    STREAM_NOT_EMPTY, LEASE_ONLY,         STAGE,                     block.put_block,                        CREATED(*h.RECEIVED)),
+    Op("PutBlock",                 route("PUT", B, comp="block"),                           h.VERSION | h.BLOCK_ID | h.CHECKSUMS,    STREAM_NOT_EMPTY, LEASE_ONLY,         STAGE,                     block.put_block,                        CREATED(*h.RECEIVED, constants=h.ENCRYPTED)),
     Op("PutBlockList",             route("PUT", B, comp="blocklist"),                       h.PREFIXED_HEADERS | h.CHECKSUMS | h.METADATA | h.TAGS | h.TIER, BLOCK_LIST, CREATE,    STAGE,                 blocklist.put_block_list,               STORED),
     Op("GetBlockList",             route("GET", B, comp="blocklist"),                       h.SNAPSHOT | h.BLOCK_LIST_TYPE,          EMPTY,            BLOCK_LIST_READ,    READ_BLOB,                 blocklist.get_block_list,               OK(*h.BLOCK_LIST, body=render_block_lists)),
 
