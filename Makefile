@@ -27,6 +27,8 @@ format: $(VENV)/.developed
 
 docs: $(VENV)/.developed
 	@$(BIN)/python -m verditer.rest.operations > docs/operations.md
+	@$(BIN)/python -m verditer.rest.operations README.md
+	@$(BIN)/python -m tests.clauses > docs/contract.md
 
 clean:
 	rm -rf $(VENV)

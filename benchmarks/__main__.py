@@ -3,11 +3,12 @@ could not measure."""
 
 import argparse
 import dataclasses
+import os
 import pstats
 import signal
 import sys
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -29,9 +30,9 @@ def main() -> int:
     plan = Plan(seconds=arguments.seconds, rounds=arguments.rounds, folder=arguments.folder)
     if arguments.profile:
         return profile(arguments.profile, plan)
-    setup = report.setup_text()
+    load_average = os.getloadavg()[0]
     tables = [measure_growth(arguments, plan)] if arguments.million else [measure_sides(arguments, plan)]
-    publish(report.document(tables, plan, setup), save=arguments.save)
+    publish(report.document(tables, plan, load_average), save=arguments.save)
     return int(any(report.is_short(answer) for table in tables for answer in table.answers))
 
 
@@ -41,9 +42,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=5, help="length of a round")
     parser.add_argument("--rounds", type=int, default=3, help="odd, so that a median is a reading; more against noise")
     parser.add_argument("--folder", type=Path, default=Path("/var/tmp"), help="a folder on the disk to measure")
-    parser.add_argument(
-        "--sides", default="azurite,verditer", help="any two of azurite and verditer; twice the same shows the noise"
-    )
+    parser.add_argument("--sides", default="azurite,verditer", help="any two of azurite, verditer, or a git revision of Verditer")
     parser.add_argument("--base", metavar="REV", help="compare with Verditer at this git revision instead of Azurite")
     parser.add_argument("--million", action="store_true", help="compare Verditer holding a thousand blobs and a million")
     parser.add_argument("--objects", type=int, default=1_000_000, help="how many blobs a million is, for a short trial")
@@ -62,30 +61,39 @@ def chosen(questions: Sequence[Question], names: Sequence[str]) -> list[Question
 
 def measure_sides(arguments: argparse.Namespace, plan: Plan) -> Table:
     questions = chosen(QUESTIONS, arguments.questions)
+    if arguments.base:
+        questions = [
+            dataclasses.replace(question, budget=NO_SLOWER) if question.unit.warm else question for question in questions
+        ]
     with ExitStack() as cleanup:
-        if arguments.base:
-            theirs, ours = cleanup.enter_context(sides.revision(arguments.base, plan.folder)), sides.verditer()
-            questions = [
-                dataclasses.replace(question, budget=NO_SLOWER) if question.unit.warm else question for question in questions
-            ]
-        else:
-            theirs, ours = map(side, arguments.sides.split(","))
+        theirs, ours = (cleanup.enter_context(side(name, plan)) for name in side_names(arguments))
         answers = [driver.ask_fresh(question, theirs, ours, plan) for question in questions]
     return Table(title=f"{ours.label} and {theirs.label}", theirs=theirs.label, ours=ours.label, answers=answers)
 
 
-def side(name: str) -> Side:
-    makers = {"azurite": sides.azurite, "verditer": sides.verditer}
-    if name not in makers:
-        raise CannotMeasure(f"no such side: {name}; there are {', '.join(makers)}")
-    return makers[name]()
-
-
 def measure_growth(arguments: argparse.Namespace, plan: Plan) -> Table:
-    ours = side(arguments.sides.split(",")[-1])
-    answers = list(driver.ask_grown(chosen(GROWTH, arguments.questions), ours, arguments.objects, plan))
+    questions = chosen(GROWTH, arguments.questions)
+    with side(side_names(arguments)[1], plan) as ours:
+        answers = list(driver.ask_grown(questions, ours, arguments.objects, plan))
     few, many = f"{growth.FEW:,} blobs", f"{arguments.objects:,} blobs"
     return Table(title=f"{ours.label} as it grows", theirs=few, ours=many, answers=answers)
+
+
+def side_names(arguments: argparse.Namespace) -> list[str]:
+    names = [arguments.base, "verditer"] if arguments.base else arguments.sides.split(",")
+    if len(names) != 2:
+        raise CannotMeasure(f"--sides takes two names, not {arguments.sides}")
+    return names
+
+
+def side(name: str, plan: Plan) -> AbstractContextManager[Side]:
+    match name:
+        case "azurite":
+            return nullcontext(sides.azurite())
+        case "verditer":
+            return nullcontext(sides.verditer())
+        case _:
+            return sides.revision(name, plan.folder)
 
 
 def profile(name: str, plan: Plan) -> int:

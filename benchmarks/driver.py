@@ -39,8 +39,11 @@ class Answer:
 def ask_fresh(question: Question, theirs: Side, ours: Side, plan: Plan) -> Answer:
     """Ask on servers started for this question alone."""
     chosen = [theirs, ours, *([sides.bare()] if question.has_bare else [])]
-    with running(chosen, plan.folder, question.service) as servers:
-        return ask(question, servers, plan)
+    try:
+        with running(chosen, plan.folder, question.service) as servers:
+            return ask(question, servers, plan)
+    except CannotMeasure as problem:
+        return without_numbers(question, problem)
 
 
 def ask_grown(questions: Sequence[Question], ours: Side, objects: int, plan: Plan) -> Iterator[Answer]:
@@ -70,13 +73,18 @@ def ask(question: Question, servers: Sequence[Server], plan: Plan) -> Answer:
     try:
         readings = take_turns(question, servers, plan)
     except (Invalid, CannotMeasure, AssertionError, OSError, HTTPException) as problem:
-        print(f"  invalid: {problem}", flush=True)
-        return Answer(question=question, invalid=str(problem).partition("\n")[0])
+        return without_numbers(question, problem)
     finally:
         for server in servers:
             server.resume()
     theirs, ours, *bare = map(statistics.median, readings)
     return Answer(question=question, theirs=theirs, ours=ours, bare=bare[0] if bare else None)
+
+
+def without_numbers(question: Question, problem: Exception) -> Answer:
+    """The table has room for the first line, the progress for all."""
+    print(f"  invalid: {problem}", flush=True)
+    return Answer(question=question, invalid=str(problem).partition("\n")[0])
 
 
 def take_turns(question: Question, servers: Sequence[Server], plan: Plan) -> list[list[float]]:

@@ -42,10 +42,15 @@ def is_short(answer: Answer) -> bool:
     return ratio(answer.question, answer.ours, other) < budget.limit
 
 
-def document(tables: Sequence[Table], plan: Plan, setup: str) -> str:
+def document(tables: Sequence[Table], plan: Plan, load_average: float) -> str:
     how = f"Sides by turns, median of {plan.rounds} rounds of {plan.seconds:g} s unless the question fixes its own rounds."
     key = "A ratio above 1 means the right side is better. Servers have default settings, each on its own folder on a disk."
-    parts = [f"# Benchmarks, {datetime.now(UTC):%Y-%m-%d %H:%M} UTC", setup, f"{how} {key}", *map(table_text, tables)]
+    parts = [
+        f"# Benchmarks, {datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
+        setup_text(load_average),
+        f"{how} {key}",
+        *map(table_text, tables),
+    ]
     return "\n\n".join(parts) + "\n"
 
 
@@ -82,7 +87,7 @@ def budget_text(answer: Answer) -> str:
             return f"≥ {budget.limit:g} of bare {answer.bare:.0f} {question.unit.name} (is {reached:.2f})"
 
 
-def setup_text() -> str:
+def setup_text(load_average: float) -> str:
     """The machine and the programs. Others' work on the machine shows in the load average, taken before the run."""
     node = RIVAL / "node_modules" / ".bin" / "node"
     node_version = (
@@ -90,7 +95,7 @@ def setup_text() -> str:
     )
     machine = f"{os.cpu_count()} cores ({processor()}), {platform.system()} {platform.release()}"
     programs = f"Python {platform.python_version()}, Node {node_version}, wrk with one thread"
-    return f"{machine}; {programs}; load average before the run {os.getloadavg()[0]:.2f}."
+    return f"{machine}; {programs}; load average before the run {load_average:.2f}."
 
 
 def processor() -> str:

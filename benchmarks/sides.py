@@ -1,7 +1,6 @@
 """The sides: Azurite from npm, Verditer from this checkout or from another revision, and the bare loops."""
 
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -62,12 +61,18 @@ def verditer(label: str = "Verditer", source: Path = ROOT, wrapper: tuple[str, .
 def revision(name: str, folder: Path) -> Iterator[Side]:
     """Our server as it was at a git revision, from a worktree that is removed again."""
     worktree = Path(tempfile.mkdtemp(prefix="verditer-base-", dir=folder)) / "tree"
-    subprocess.run(["git", "worktree", "add", "--quiet", "--detach", str(worktree), name], cwd=ROOT, check=True)
     try:
+        git("worktree", "add", "--quiet", "--detach", str(worktree), name)
         yield verditer(label=f"Verditer at {name}", source=worktree)
     finally:
-        subprocess.run(["git", "worktree", "remove", "--force", str(worktree)], cwd=ROOT, check=True)
-        os.rmdir(worktree.parent)
+        shutil.rmtree(worktree.parent)
+        git("worktree", "prune")
+
+
+def git(*words: str) -> None:
+    done = subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise CannotMeasure(f"git {' '.join(words)}: {done.stderr.strip()}")
 
 
 def bare() -> Side:

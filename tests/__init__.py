@@ -1,1 +1,1 @@
-
+"""The tests: docs/HACKING.md says what each folder asks."""

@@ -6,23 +6,27 @@ import secrets
 import ssl
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from verditer.config import Config, Listen
 from verditer.jobs.collect import Collector
 from verditer.partition.engine import Engine
 from verditer.partition.sqlite import SqliteEngine
 from verditer.rest.admin import Admin
+from verditer.rest.auth.oauth import Trust, authorization_uri_of, basic_trust
 from verditer.rest.exchange import Exchange
 from verditer.rest.message import Response
 from verditer.rest.observe import Metrics, RequestLog
 from verditer.rest.pipeline import Pipeline
 from verditer.rest.server import HttpServer
 from verditer.rest.services import SERVICES
-from verditer.rest.tls import development_certificate, server_context
 from verditer.services.context import Context
 from verditer.stream.extents import ExtentStore
 from verditer.stream.local import LocalExtents
 from verditer.stream.memory import MemoryExtents
+
+if TYPE_CHECKING:
+    from verditer.rest.auth.issuer import DevelopmentIssuer
 
 
 class App:
@@ -44,33 +48,42 @@ class App:
 
     async def start(self) -> None:
         tls = _tls(self.config)
+        trust, issuer = _trust(self.config)
         await self.engine.open()
-        await self.ctx.extents.open()
         for service in SERVICES:
-            pipeline = Pipeline(self.ctx, service, observer=self._observer(service.name), product_style=self.config.product_style)
+            pipeline = Pipeline(
+                self.ctx, service, observer=self._observer(service.name), product_style=self.config.product_style, trust=trust
+            )
             listen: Listen = getattr(self.config, service.name)
             self.servers[service.name] = HttpServer(
                 pipeline.handle, listen.host, listen.port, ssl=tls, name=service.name.capitalize()
             )
-        admin = Admin(self.ctx, self.metrics, test_control=self.config.test_control)
+        admin = Admin(self.ctx, self.metrics, test_control=self.config.test_control, issuer=issuer)
         listen = self.config.admin
         self.servers["admin"] = HttpServer(admin.handle, listen.host, listen.port, name="Admin")
         try:
+            await self.ctx.extents.open()
             for server in self.servers.values():
                 await server.start()
-        except OSError:
+        except BaseException:  # a signal in mid-start included: the engine's threads would keep the process alive
             await self.stop()
             raise
         self.collector.start()
 
     async def stop(self) -> None:
         """Stop accepting, let running requests finish, then put everything away."""
-        await asyncio.gather(*[server.stop(self.config.grace_seconds) for server in self.servers.values()])
+        try:
+            await self._stop_servers(self.config.grace_seconds)
+        except asyncio.CancelledError:  # a second signal: whoever is slow is cut off
+            await self._stop_servers(0)
         await self.collector.stop()
         await self.ctx.extents.close()
         await self.engine.close()
         if self.log is not None:
             self.log.flush()
+
+    async def _stop_servers(self, grace_seconds: float) -> None:
+        await asyncio.gather(*[server.stop(grace_seconds) for server in self.servers.values()])
 
     def _observer(self, service: str) -> Callable[[Exchange, Response, float], None]:
         count, log = self.metrics.observer(service), self.log
@@ -102,12 +115,38 @@ def _extents(config: Config, now: Callable[[], int]) -> ExtentStore:
 
 
 def _tls(config: Config) -> ssl.SSLContext | None:
+    if config.cert is None and not config.development_tls:
+        return None
+    from verditer.rest.tls import development_certificate, server_context  # costs 30 ms of every start that needs it
+
     if config.cert is not None:
         return server_context(config.cert, config.key, config.password)
-    if config.development_tls:
-        cert, key = development_certificate(Path(config.location) / "tls")
-        return server_context(cert, key)
-    return None
+    cert, key = development_certificate(Path(config.location) / "tls")
+    return server_context(cert, key)
+
+
+def _trust(config: Config) -> tuple[Trust | None, "DevelopmentIssuer | None"]:
+    """Whose bearer tokens count, and who signs them when that is this server itself."""
+    oauth = config.oauth
+    if oauth is None:
+        return None, None
+    from verditer.rest.auth.issuer import DevelopmentIssuer  # imports cryptography, as TLS does
+    from verditer.rest.auth.jwks import keys_from
+
+    audiences = frozenset(oauth.audiences)
+    if oauth.mode == "development":
+        issuer = DevelopmentIssuer(None if config.in_memory else config.location / "oauth")
+        return issuer.trust(audiences), issuer
+    if oauth.mode == "basic":
+        return basic_trust(audiences, allow_http=oauth.allow_http), None
+    trust = Trust(
+        keys=keys_from(oauth.jwks),
+        issuers=oauth.issuers,
+        audiences=audiences,
+        authorization_uri=authorization_uri_of(oauth.issuers[0]),
+        allow_http=oauth.allow_http,
+    )
+    return trust, None
 
 
 async def run(config: Config, started: Callable[[App], None]) -> None:

@@ -3,10 +3,12 @@
 import argparse
 import asyncio
 import base64
+import contextlib
+import ctypes
 import importlib.util
+import ipaddress
 import logging
 import os
-import re
 import signal
 import sys
 from pathlib import Path
@@ -16,10 +18,10 @@ import uvloop
 
 from verditer import __version__
 from verditer.app import App, run
-from verditer.config import Config, Listen
+from verditer.config import Config, Listen, OAuth
 from verditer.core.errors import StorageError
 from verditer.core.limits import MIB
-from verditer.services.account import Account, development_accounts, parse_accounts
+from verditer.services.account import DEVELOPMENT_KEY, Account, development_accounts, parse_accounts
 
 _PORTS = {"blob": 10000, "queue": 10001, "table": 10002, "file": 10003, "admin": 10009}
 
@@ -31,10 +33,11 @@ def main(arguments: list[str] | None = None) -> int:
     except ValueError as error:
         return _complain(str(error))
     _start_logging(config)
+    _keep_freed_memory()
     try:
         uvloop.run(_serve(config))
     except (OSError, ValueError, StorageError) as error:
-        return _complain(getattr(error, "message", None) or str(error))
+        return _complain(getattr(error, "reason", None) or getattr(error, "message", None) or str(error))
     except KeyboardInterrupt:
         pass
     return 0
@@ -68,24 +71,26 @@ def _parser() -> argparse.ArgumentParser:
     add("-L", "--loose", action="store_true", help="accepted for Azurite's sake: nothing that Azure refuses is let through")
     add("--skipApiVersionCheck", action="store_true", help="accepted for Azurite's sake: every version is served anyway")
     add("--disableTelemetry", action="store_true", help="accepted for Azurite's sake: there is no telemetry")
-    add("--oauth", help="accepted for Azurite's sake: bearer tokens are not served yet")
+    add("--oauth", choices=("development", "basic"), help="bearer tokens: signed by this server itself, or (basic) by anybody")
+    add("--oauth-issuer", action="append", help="bearer tokens: the issuer to trust; may be given more than once")
+    add("--oauth-jwks", help="file or URL with the keys of that issuer")
+    add("--oauth-audience", action="append", help="an audience to accept beside Azure's own; may be given more than once")
+    add("--oauth-allow-http", action="store_true", help="bearer tokens also over plain HTTP, from this machine only")
     return parser
 
 
 def _config(flags: argparse.Namespace) -> Config:
     given = vars(flags)
-    if "oauth" in given:
-        raise ValueError("--oauth: bearer tokens are not implemented yet; use a key or a SAS")
     if "loose" in given:
         print("verditer: --loose has no effect: unsupported headers are never refused, wrong ones always are", file=sys.stderr)
     if "extentMemoryLimit" in given and "inMemoryPersistence" not in given:
         raise ValueError("--extentMemoryLimit goes with --inMemoryPersistence")
     if ("key" in given or "pwd" in given) and "cert" not in given:
         raise ValueError("--key and --pwd go with --cert")
-    if "database" in given and importlib.util.find_spec("psycopg") is None:
-        raise ValueError("--database needs the PostgreSQL extra: pip install 'verditer[postgres]'")
     if "database" in given and "inMemoryPersistence" in given:
         raise ValueError("--database and --inMemoryPersistence exclude each other")
+    if "database" in given:
+        _database_parts(given["database"])
     settings: dict[str, Any] = {
         "in_memory": given.get("inMemoryPersistence", False),
         "memory_limit": int(given["extentMemoryLimit"] * MIB) if "extentMemoryLimit" in given else None,
@@ -95,7 +100,49 @@ def _config(flags: argparse.Namespace) -> Config:
     }
     same = ("location", "database", "cert", "key", "development_tls", "silent", "debug", "log_format", "test_control")
     settings |= {name: given[name] for name in same if name in given}
-    return Config(**settings, **_listens(given))
+    listens = _listens(given)
+    return Config(**settings, **listens, oauth=_oauth(given, listens))
+
+
+def _oauth(given: dict[str, Any], listens: dict[str, Listen]) -> OAuth | None:
+    mode, issuers, jwks = given.get("oauth"), tuple(given.get("oauth_issuer", ())), given.get("oauth_jwks", "")
+    if mode is None and not issuers:
+        if any(name.startswith("oauth") for name in given):
+            raise ValueError("--oauth-jwks, --oauth-audience and --oauth-allow-http go with --oauth or --oauth-issuer")
+        return None
+    if mode is not None and (issuers or jwks):
+        raise ValueError("--oauth and --oauth-issuer exclude each other")
+    if issuers and not jwks:
+        raise ValueError("--oauth-issuer goes with --oauth-jwks: without its keys no token can be verified")
+    private = "cert" in given or "development_tls" in given or all(_is_loopback(listen.host) for listen in listens.values())
+    if mode == "basic" and not private:
+        raise ValueError("--oauth basic believes every token: it needs TLS, or ports that only this machine reaches")
+    return OAuth(
+        mode=mode or "issuer",
+        issuers=issuers,
+        jwks=jwks,
+        audiences=tuple(given.get("oauth_audience", ())),
+        allow_http="oauth_allow_http" in given,
+    )
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _database_parts(url: str) -> dict[str, Any]:
+    if importlib.util.find_spec("psycopg") is None:
+        raise ValueError("--database needs the PostgreSQL extra: pip install 'verditer[postgres]'")
+    from psycopg import ProgrammingError
+    from psycopg.conninfo import conninfo_to_dict
+
+    try:
+        return conninfo_to_dict(url)
+    except ProgrammingError:  # its text may repeat the password
+        raise ValueError("--database: not a PostgreSQL URL, such as postgresql://user@host/database") from None
 
 
 def _listens(given: dict[str, Any]) -> dict[str, Any]:
@@ -130,6 +177,14 @@ def _start_logging(config: Config) -> None:
         logging.getLogger("verditer").setLevel(logging.DEBUG)
 
 
+def _keep_freed_memory() -> None:
+    """Let glibc keep up to 64 MiB it has freed: giving pages back and faulting them in again costs an upload a sixth."""
+    with contextlib.suppress(OSError, AttributeError):
+        libc = ctypes.CDLL("libc.so.6")
+        libc.mallopt(-1, 64 * MIB)  # M_TRIM_THRESHOLD
+        libc.mallopt(-3, 32 * MIB)  # M_MMAP_THRESHOLD
+
+
 async def _serve(config: Config) -> None:
     task = asyncio.current_task()
     assert task is not None
@@ -154,7 +209,7 @@ def _banner(app: App) -> str:
             for name, server in app.servers.items()
             if name != "admin"
         )
-        key = base64.b64encode(account.keys[0]).decode() if account.name in development_accounts() else "<its key>"
+        key = DEVELOPMENT_KEY if account.keys[0] == base64.b64decode(DEVELOPMENT_KEY) else "<its key>"
         lines.append("")
         lines.append(f"DefaultEndpointsProtocol={scheme};AccountName={account.name};AccountKey={key};{endpoints}")
     return "\n".join(lines)
@@ -162,7 +217,10 @@ def _banner(app: App) -> str:
 
 def _store(config: Config) -> str:
     if config.database is not None:
-        return f"records in {re.sub(r'//[^@/]*@', '//', config.database)}, bytes in {config.location}"
+        parts = _database_parts(config.database)  # without user and password
+        return (
+            f"records in PostgreSQL ({parts.get('dbname', '')} at {parts.get('host', 'localhost')}), bytes in {config.location}"
+        )
     return "from memory" if config.in_memory else f"from {config.location}"
 
 

@@ -1,6 +1,7 @@
 """Settings: one struct. Flags, environment and defaults are the ways to fill it (`cli.py`)."""
 
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
@@ -11,6 +12,16 @@ from verditer.services.account import Account, development_accounts
 class Listen(msgspec.Struct, frozen=True, kw_only=True):
     host: str = "127.0.0.1"
     port: int
+
+
+class OAuth(msgspec.Struct, frozen=True, kw_only=True):
+    """Whose bearer tokens are accepted. `docs/decisions/bearer.md` says what each mode means."""
+
+    mode: Literal["issuer", "development", "basic"]
+    issuers: tuple[str, ...] = ()  # with mode "issuer"
+    jwks: str = ""  # with mode "issuer": the file or URL of their keys
+    audiences: tuple[str, ...] = ()  # beside Azure's own
+    allow_http: bool = False  # from this machine; mode "development" always does
 
 
 class Config(msgspec.Struct, frozen=True, kw_only=True):
@@ -28,6 +39,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     key: str | None = None
     password: str | None = None
     development_tls: bool = False
+    oauth: OAuth | None = None
     silent: bool = False
     debug: Path | None = None
     log_format: str = "plain"  # or "json"

@@ -1,7 +1,7 @@
 """The engine contract, on every engine: what `partition/engine.py` promises."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 
 import pytest
@@ -335,6 +335,93 @@ async def test_a_claim_that_fails_leaves_its_records_to_the_next(store: Store) -
         with pytest.raises(LookupError):
             await engine.write(SCOPE, fail)
         assert await engine.write(SCOPE, lambda tx: [job.id for job in tx.claim(Job, span_of("q"), 1)]) == [1]
+
+
+async def test_looking_by_rank_gives_the_same_records_and_holds_none(store: Store) -> None:
+    jobs = [Job(queue=queue, id=number, due=1000 - number) for queue in "pqr" for number in range(10)]
+    async with opened(store) as engine:
+        await put(engine, *jobs)
+        seen = await engine.read(SCOPE, lambda tx: tx.ranked(Job, span_of("q"), 3))
+
+        def look_then_claim(tx: Transaction) -> tuple[list[Job], list[Job]]:
+            return tx.ranked(Job, span_of("q"), 3), tx.claim(Job, span_of("q"), 3)
+
+        assert await engine.write(SCOPE, look_then_claim) == (seen, seen)
+    assert [job.id for job in seen] == [9, 8, 7]
+
+
+# Holding
+
+
+async def test_of_holders_and_claimers_of_one_record_each_sees_what_the_one_before_left(store: Store) -> None:
+    """Every writer has a scope of its own, so nothing but the record itself makes them take turns."""
+
+    def hold(tx: Transaction) -> int:
+        job = tx.hold(Job, "q", 1)
+        assert job is not None
+        tx.put(Job(queue="q", id=1, due=job.due + 1))
+        return job.due
+
+    def claim(tx: Transaction) -> int | None:
+        for job in tx.claim(Job, span_of("q"), 1):
+            tx.put(Job(queue="q", id=1, due=job.due + 1))
+            return job.due
+        return None
+
+    async with AsyncExitStack() as stack:
+        engines = await engines_on(store, stack)
+        await put(engines[0], Job(queue="q", id=1, due=0))
+        bodies = [(hold, claim)[number % 2] for number in range(40)]
+        writes = [engines[number % len(engines)].write((*SCOPE[:3], str(number)), body) for number, body in enumerate(bodies)]
+        seen = [due for due in await asyncio.gather(*writes) if due is not None]
+        last = await engines[0].read(SCOPE, lambda tx: tx.get(Job, "q", 1))
+    assert sorted(seen) == list(range(len(seen)))
+    assert len(seen) >= 20  # the holders waited; a claimer may have passed by
+    assert last is not None
+    assert last.due == len(seen)
+
+
+async def test_a_holder_that_waited_for_a_delete_finds_nothing(store: Store) -> None:
+    def take(tx: Transaction) -> bool:
+        job = tx.hold(Job, "q", 1)
+        tx.delete(Job, "q", 1)
+        return job is not None
+
+    async with AsyncExitStack() as stack:
+        engines = await engines_on(store, stack)
+        for _ in range(5):
+            await put(engines[0], Job(queue="q", id=1, due=0))
+            writes = [engines[number % len(engines)].write((*SCOPE[:3], str(number)), take) for number in range(8)]
+            assert sorted(await asyncio.gather(*writes)) == [False] * 7 + [True]
+
+
+# Counters
+
+
+async def test_a_counter_is_the_sum_of_what_was_added_by_everybody(store: Store) -> None:
+    def total(*counter: str) -> Callable[[Transaction], int]:
+        return lambda tx: tx.total(*counter)
+
+    async def add(engine: Engine, amount: int, writer: int) -> None:
+        await engine.write((*SCOPE[:3], str(writer)), lambda tx: tx.add(amount, "q"))
+
+    def fail(tx: Transaction) -> None:
+        tx.add(100, "q")
+        raise LookupError
+
+    async with AsyncExitStack() as stack:
+        engines = await engines_on(store, stack)
+        assert await engines[0].read(SCOPE, total("q")) == 0
+        await asyncio.gather(*[add(engines[number % len(engines)], number - 10, number) for number in range(50)])
+        await engines[0].write(SCOPE, lambda tx: tx.add(7, "another"))
+        with pytest.raises(LookupError):
+            await engines[0].write(SCOPE, fail)
+        for engine in engines:
+            assert await engine.read(SCOPE, total("q")) == sum(range(-10, 40))
+        await engines[0].write(SCOPE, lambda tx: tx.drop("q"))
+        for engine in engines:
+            assert await engine.read(SCOPE, total("q")) == 0
+            assert await engine.read(SCOPE, total("another")) == 7
 
 
 # Restarts

@@ -1,1 +1,1 @@
-
+"""Raw HTTP against a running server: answers, headers, errors, conditions, leases."""

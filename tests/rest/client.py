@@ -95,11 +95,19 @@ class Client:
             sent.append(("Authorization", signing.shared_key(account, self.server.key, method, path, text, sent)))
         elif auth:
             text = "&".join(filter(None, (text, auth)))
-        return self._exchange(method, f"{path}?{text}" if text else path, sent, body, host=host, chunked=chunked)
+        return self.exchange(method, f"{path}?{text}" if text else path, sent, body, host=host, chunked=chunked)
 
-    def _exchange(
-        self, method: str, target: str, headers: list[tuple[str, str]], body: bytes | None, *, host: str | None, chunked: bool
+    def exchange(
+        self,
+        method: str,
+        target: str,
+        headers: Sequence[tuple[str, str]],
+        body: bytes | None = None,
+        *,
+        host: str | None = None,
+        chunked: bool = False,
     ) -> Reply:
+        """Send exactly this, with nothing added but the host."""
         connection = self._connection
         connection.putrequest(method, target or "/", skip_host=True, skip_accept_encoding=True)
         connection.putheader("Host", f"{host or '127.0.0.1'}:{self.server.port}")

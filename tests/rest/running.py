@@ -9,9 +9,10 @@ import json
 import logging
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, TypeVar
 
 import uvloop
 
@@ -19,6 +20,7 @@ from verditer.app import App
 from verditer.config import Config, Listen
 from verditer.services.account import DEVELOPMENT_ACCOUNT, DEVELOPMENT_KEY
 
+T = TypeVar("T")
 PATIENCE_SECONDS = 20.0  # starting or stopping takes longer than this only when something is broken
 
 
@@ -26,8 +28,9 @@ class Running:
     account = DEVELOPMENT_ACCOUNT
     key = DEVELOPMENT_KEY
 
-    def __init__(self, app: App) -> None:
+    def __init__(self, app: App, loop: asyncio.AbstractEventLoop) -> None:
         self.app = app
+        self._loop = loop
         self.port = app.servers["blob"].port
         self.admin_port = app.servers["admin"].port
         self.base_url = f"http://127.0.0.1:{self.port}/{self.account}"
@@ -36,10 +39,11 @@ class Running:
 
     @property
     def connection_string(self) -> str:
-        return (
-            f"DefaultEndpointsProtocol=http;AccountName={self.account};AccountKey={self.key};"
-            f"BlobEndpoint={self.base_url};BlobSecondaryEndpoint={self.base_url}-secondary;"
-        )
+        return f"DefaultEndpointsProtocol=http;AccountName={self.account};AccountKey={self.key};BlobEndpoint={self.base_url};"
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Have the server's own loop do something: look into the store, collect."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(PATIENCE_SECONDS)
 
     def now(self) -> float:
         return time.time() + self._moved
@@ -53,8 +57,9 @@ class Running:
 
 
 @contextmanager
-def running(location: Path, *, in_memory: bool = False, database: str | None = None) -> Iterator[Running]:
+def running(location: Path, *, in_memory: bool = False, database: str | None = None, **settings: Any) -> Iterator[Running]:
     anywhere = Listen(port=0)
+    settings = {"silent": True, "test_control": True, "grace_seconds": 1.0} | settings
     config = Config(
         location=location,
         in_memory=in_memory,
@@ -64,16 +69,14 @@ def running(location: Path, *, in_memory: bool = False, database: str | None = N
         table=anywhere,
         file=anywhere,
         admin=anywhere,
-        silent=True,
-        test_control=True,
-        grace_seconds=1.0,
+        **settings,
     )
     loop = uvloop.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()
     app = App(config)
     asyncio.run_coroutine_threadsafe(app.start(), loop).result(PATIENCE_SECONDS)
-    server = Running(app)
+    server = Running(app, loop)
     try:
         with _errors_kept(server.errors):
             yield server

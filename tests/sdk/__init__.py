@@ -1,1 +1,1 @@
-
+"""Do Microsoft's own clients work?"""

@@ -1,1 +1,1 @@
-
+"""Races, crashes and histories under load."""

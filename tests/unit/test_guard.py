@@ -207,8 +207,8 @@ def parse_refusal(rule: GuardRule, headers: dict[str, str]) -> Code | None:
 
 
 def test_source_conditions_have_a_prefix_of_their_own() -> None:
-    source = GuardRule(Kind.COPY_SOURCE, LeaseRule.NOT_USED)
-    guard = source.guard({"x-ms-source-if-match": '"0x1"', "if-match": show(Record().etag)}, prefix="x-ms-source-")
+    source = GuardRule(Kind.COPY_SOURCE, LeaseRule.NOT_USED, prefix="x-ms-source-")
+    guard = source.guard({"x-ms-source-if-match": '"0x1"', "if-match": show(Record().etag)})
     assert refusal(guard, Record()) is Code.SourceConditionNotMet
 
 

@@ -10,6 +10,7 @@ from enum import Enum
 
 from verditer.core.errors import Code, StorageError
 from verditer.core.records.container import AccessPolicy
+from verditer.core.records.record import Span, key_of, span_of, successor
 
 # What clients read from it: that a token would help, and for which resource.
 CHALLENGE = (
@@ -21,8 +22,17 @@ _EVERY_LETTER = "racwdxyltfmeopiu"
 class Scheme(Enum):
     KEY = "key"  # Shared Key or Lite: everything
     ACCOUNT_SAS = "account SAS"
-    SERVICE_SAS = "service SAS"
+    SERVICE_SAS = "service SAS"  # signed by an account key or by a user's delegation key
+    BEARER = "bearer token"  # everything: roles are not modelled
     ANONYMOUS = "anonymous"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class User:
+    """Who a bearer token was issued to: object id and tenant id."""
+
+    oid: str
+    tid: str
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -38,6 +48,44 @@ class Grant:
     reach: str = ""  # service SAS: "c" container, "d" directory, "b" one blob; anonymous: the container's public access
     version: str = ""  # SAS: sv; anonymous: the service version asked for. Old versions refuse differently
     overrides: Mapping[str, str] = field(default_factory=dict)
+    user: User | None = None  # bearer
+    challenge: str = CHALLENGE  # anonymous: what a refusal says about tokens
+    entities: "EntityReach | None" = None  # table SAS: the one table, and the keys in it
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EntityReach:
+    """What a table SAS is good for: one table and, of its entities, those from the first key pair to the last, both included."""
+
+    table: str  # in lower case
+    start_partition: str | None = None  # spk
+    start_row: str | None = None  # srk: asks for spk
+    end_partition: str | None = None  # epk
+    end_row: str | None = None  # erk: asks for epk
+
+    def span(self, table_id: int) -> Span:
+        """Two keys in a row sort as pairs do, so the reach is one span of keys."""
+        low, high = span_of(table_id)
+        if self.start_partition is not None:
+            low = key_of(table_id, self.start_partition, *_given(self.start_row))
+        if self.end_partition is not None:
+            high = successor(key_of(table_id, self.end_partition, *_given(self.end_row)))
+        return Span(low, high)
+
+    def check_table(self, table: str) -> None:
+        if table.lower() != self.table:
+            raise StorageError(Code.AuthorizationFailure)
+
+    def check(self, table: str, partition_key: str, row_key: str) -> None:
+        """A write outside is refused; a query is silently limited, by `span`."""
+        self.check_table(table)
+        low, high = self.span(0)
+        if not low <= key_of(0, partition_key, row_key) < high:
+            raise StorageError(Code.AuthorizationFailure)
+
+
+def _given(key: str | None) -> tuple[str, ...]:
+    return () if key is None else (key,)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -57,8 +105,10 @@ class Allow:
     container: str = ""  # letters a service SAS for the container needs one of
     blob: str = ""  # letters a service SAS for the blob needs one of
     public: tuple[str, ...] = ()  # public access levels that allow anonymous callers
+    every: str = ""  # letters of which all are needed, by whichever SAS
     overwrite: str = ""  # letters that allow replacing what exists; holding only others means create only
     create_since: str = ""  # from this version on, `c` alone is enough to create
+    bearer_only: bool = False  # not even by the account key
 
 
 def sas(letters: str, *, public: tuple[str, ...] = (), overwrite: str = "", create_since: str = "") -> Allow:
@@ -76,13 +126,24 @@ def account_only(resource: str, letters: str, *, public: tuple[str, ...] = ()) -
     return Allow(resource=resource, account=letters, public=public)
 
 
+def entity_sas(letters: str) -> Allow:
+    """An operation on entities: all of the letters, by an account SAS or a table's own."""
+    return Allow(account=letters, container=letters, blob=letters, every=letters)
+
+
 KEY_ONLY = Allow()
+BEARER_ONLY = Allow(bearer_only=True)
 ANY = Allow(resource="sco", account=_EVERY_LETTER, container=_EVERY_LETTER)  # a batch: each part is checked on its own
 ACCOUNT_INFORMATION = Allow(resource="sco", account=_EVERY_LETTER, container="r", blob="r")
 
 
 def admit(allow: Allow, grant: Grant) -> bool:
-    """Refuse, or say whether the caller may only create. Shared Key passes everything."""
+    """Refuse, or say whether the caller may only create. Shared Key and bearer tokens pass everything."""
+    if grant.scheme is Scheme.BEARER:
+        return False
+    if allow.bearer_only and grant.scheme is not Scheme.ANONYMOUS:
+        details = {"AuthenticationErrorDetail": "Only authentication scheme Bearer is supported"}
+        raise StorageError(Code.AuthenticationFailed, details=details)
     if grant.scheme is Scheme.KEY:
         return False
     if grant.scheme is Scheme.ANONYMOUS:
@@ -99,16 +160,17 @@ def admit(allow: Allow, grant: Grant) -> bool:
 def _anonymous_refusal(grant: Grant) -> StorageError:
     if grant.version < "2019-12-12":
         return StorageError(Code.ResourceNotFound)
-    return StorageError(Code.NoAuthenticationInformation, headers={"WWW-Authenticate": CHALLENGE})
+    return StorageError(Code.NoAuthenticationInformation, headers={"WWW-Authenticate": grant.challenge})
 
 
 def _refusal(allow: Allow, grant: Grant) -> Code | None:
     wanted = _wanted_letters(allow, grant)
     if not wanted:
         return Code.AuthorizationFailure
-    if grant.scheme is Scheme.ACCOUNT_SAS and not any(kind in grant.resource_types for kind in allow.resource):
+    if grant.scheme is Scheme.ACCOUNT_SAS and set(allow.resource).isdisjoint(grant.resource_types):
         return Code.AuthorizationResourceTypeMismatch
-    return None if _holds_one(grant, wanted) else Code.AuthorizationPermissionMismatch
+    held = _holds_one(grant, wanted) and set(allow.every) <= set(grant.letters)
+    return None if held else Code.AuthorizationPermissionMismatch
 
 
 def _wanted_letters(allow: Allow, grant: Grant) -> str:
@@ -120,4 +182,4 @@ def _wanted_letters(allow: Allow, grant: Grant) -> str:
 
 
 def _holds_one(grant: Grant, letters: str) -> bool:
-    return any(letter in grant.letters for letter in letters)
+    return not set(letters).isdisjoint(grant.letters)

@@ -80,12 +80,13 @@ class GuardRule:
     conditions: Kind
     lease: LeaseRule
     noun: Literal["blob", "container"] = "blob"
+    prefix: str = ""  # how the conditional headers are spelled: x-ms-blob-if-match, x-ms-source-if-match
 
-    def guard(self, headers: Mapping[str, str], *, prefix: str = "", create_only: bool = False) -> "Guard":
+    def guard(self, headers: Mapping[str, str], *, create_only: bool = False) -> "Guard":
         """This rule with what the request says, in lower-case headers; malformed or illegal headers are refused here."""
         conditions = cond.NONE
         if self.conditions is not Kind.NOT_USED:
-            conditions = cond.parse(headers, prefix, self.conditions.looks_at)
+            conditions = cond.parse(headers, self.prefix, self.conditions.looks_at)
             if conditions is not cond.NONE:
                 conditions = cond.legal(self.conditions, conditions)
         lease_id = parse_lease_id(headers) if self.lease is not NOT_USED else None
@@ -137,6 +138,8 @@ UPDATE             = GuardRule(Kind.UPDATE,             IF_LEASED)
 LEASE_ONLY         = GuardRule(Kind.NOT_USED,           IF_LEASED)  # Put Block
 LEASE              = GuardRule(Kind.UPDATE,             NOT_USED)   # Lease Blob: its lease id is lease.apply's business
 SNAPSHOT           = GuardRule(Kind.UPDATE,             IF_GIVEN)
+TAGS_READ          = GuardRule(Kind.UPDATE,             IF_GIVEN,  prefix="x-ms-blob-")
+TAGS_WRITE         = GuardRule(Kind.UPDATE,             IF_LEASED, prefix="x-ms-blob-")
 BLOCK_LIST_READ    = GuardRule(Kind.TAGS_ONLY,          IF_GIVEN)
 CONTAINER_READ     = GuardRule(Kind.NOT_USED,           IF_GIVEN,  "container")
 CONTAINER_WRITE    = GuardRule(Kind.CONTAINER,          IF_GIVEN,  "container")

@@ -11,10 +11,30 @@ MAX_BLOCK_ID = 64  # bytes, decoded
 MAX_UNCOMMITTED_BLOCKS = 100_000
 MAX_COMMITTED_BLOCKS = 50_000
 MAX_BLOCK_LIST_XML = 12 * MIB  # 50,000 ids of 88 characters, with their elements, and room to spare
+MAX_APPENDED_BLOCKS = 50_000
+PAGE_BYTES = 512
+MAX_PAGE_BLOB = 8 * 1024 * 1024 * MIB
+MAX_PAGE_WRITE = 4 * MIB
+MAX_PAGE_RANGES = 10_000  # ranges in one answer of Get Page Ranges
+MAX_SEQUENCE_NUMBER = 2**63 - 1
 MAX_XML = 4 * MIB  # documents other than block lists
 MAX_POLICIES = 5
 MAX_POLICY_ID = 64
 MAX_CORS_RULES = 5
+MAX_MESSAGE_TEXT = 64 * KIB  # bytes of UTF-8
+MAX_MESSAGE_XML = 1 * MIB  # a text of that length in which every character is escaped, and room to spare
+MAX_MESSAGES = 32  # that one Get or Peek returns
+MAX_VISIBILITY_SECONDS = 7 * 86400
+MAX_TTL_SECONDS = 7 * 86400  # before 2017-07-29, and the default ever since
+MAX_TABLE_PAGE = 1000  # tables or entities in one answer
+MAX_QUERY_SECONDS = 5  # then a query answers with what it has found and a continuation
+MAX_TABLE_BODY = 4 * MIB
+MAX_PROPERTIES = 252  # an entity's own
+MAX_PROPERTY_NAME = 255
+MAX_PROPERTY_BYTES = 64 * KIB
+MAX_ENTITY_BYTES = 1 * MIB
+MAX_KEY_UNITS = 512  # UTF-16 code units: 1 KiB
+MAX_CHANGES = 100  # in one entity group transaction
 MAX_RANGE_DIGEST = 4 * MIB  # the longest range for which a range MD5 or CRC64 is computed
 LEASE_SECONDS = range(15, 61)
 BREAK_SECONDS = range(61)
@@ -24,6 +44,7 @@ UNCOMMITTED_DAYS = 7  # blocks nobody commits are discarded
 # (first version, bytes): the limit in force is the last whose version is not newer than the request's.
 PUT_BLOB_BYTES = (("2009-04-14", 64 * MIB), ("2016-05-31", 256 * MIB), ("2019-12-12", 5000 * MIB))
 PUT_BLOCK_BYTES = (("2009-04-14", 4 * MIB), ("2016-05-31", 100 * MIB), ("2019-12-12", 4000 * MIB))
+APPEND_BLOCK_BYTES = (("2015-02-21", 4 * MIB), ("2022-11-02", 100 * MIB))
 
 
 def limit_for(version: str, limits: tuple[tuple[str, int], ...]) -> int:

@@ -4,12 +4,15 @@ import re
 
 import msgspec
 
+from verditer.core.edm import utf16_units
 from verditer.core.errors import Code, StorageError
-from verditer.core.limits import MAX_BLOB_NAME, MAX_BLOB_SEGMENTS
+from verditer.core.limits import MAX_BLOB_NAME, MAX_BLOB_SEGMENTS, MAX_KEY_UNITS
 
 ROOT_CONTAINER = "$root"
 _SYSTEM_CONTAINERS = frozenset({ROOT_CONTAINER, "$web", "$logs", "$blobchangefeed"})
 _CONTAINER = re.compile(r"[a-z0-9](?:-?[a-z0-9])*")
+_TABLE = re.compile(r"[A-Za-z][A-Za-z0-9]*")
+_KEY_REFUSED = re.compile(r"[/\\#?\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 _METADATA_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -43,9 +46,54 @@ class BlobName(msgspec.Struct, frozen=True):
         return (self.account, "blob", self.container, self.blob)
 
 
+class QueueName(msgspec.Struct, frozen=True):
+    account: str
+    queue: str
+
+    @property
+    def scope(self) -> tuple[str, ...]:
+        return (self.account, "queue", self.queue)
+
+
+class MessageName(msgspec.Struct, frozen=True):
+    account: str
+    queue: str
+    message: str  # its id, as the path has it
+
+    @property
+    def scope(self) -> tuple[str, ...]:
+        return (self.account, "queue", self.queue, self.message)
+
+
+class TableName(msgspec.Struct, frozen=True):
+    account: str
+    table: str  # as the request spells it: tables are found whatever their case
+
+    @property
+    def scope(self) -> tuple[str, ...]:
+        return (self.account, "table", self.table.lower())
+
+
+class EntityName(msgspec.Struct, frozen=True):
+    """A batch writes the scope above, which is its partition; so it excludes every write to an entity there, and they do not
+    exclude each other."""
+
+    account: str
+    table: str
+    partition_key: str
+    row_key: str
+
+    @property
+    def scope(self) -> tuple[str, ...]:
+        return (self.account, "table", self.table.lower(), self.partition_key, self.row_key)
+
+
 def check_container_name(name: str) -> None:
-    if name in _SYSTEM_CONTAINERS:
-        return
+    if name not in _SYSTEM_CONTAINERS:
+        check_queue_name(name)
+
+
+def check_queue_name(name: str) -> None:
     if not 3 <= len(name) <= 63:
         raise StorageError(
             Code.OutOfRangeInput, message="The specified resource name length is not within the permissible limits."
@@ -61,6 +109,24 @@ def check_blob_name(name: str) -> None:
         )
     if name.count("/") >= MAX_BLOB_SEGMENTS:
         raise StorageError(Code.InvalidResourceName)
+
+
+def check_table_name(name: str) -> None:
+    if not 3 <= len(name) <= 63:
+        raise StorageError(
+            Code.OutOfRangeInput, message="The specified resource name length is not within the permissible limits."
+        )
+    if _TABLE.fullmatch(name) is None or name.lower() == "tables":
+        raise StorageError(Code.InvalidResourceName)
+
+
+def check_key(property_name: str, key: str) -> None:
+    """PartitionKey and RowKey: up to 1 KiB of UTF-16, without what a URL or a terminal would stumble over."""
+    if _KEY_REFUSED.search(key) is not None:
+        message = f"The '{property_name}' parameter of value '{key}' is out of range."
+        raise StorageError(Code.OutOfRangeInput, message=message)
+    if utf16_units(key) > MAX_KEY_UNITS:
+        raise StorageError(Code.KeyValueTooLarge)
 
 
 def check_metadata(metadata: dict[str, str], max_bytes: int) -> None:

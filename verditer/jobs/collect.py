@@ -1,33 +1,46 @@
 """The collector: removes what nothing names any more. Bytes go after the records that named them (invariant 2).
 
-Three passes, each in small transactions so that nobody waits for them: children of deleted containers, extents that a write
-let go, and extents that no record ever named because a process died in between. Nothing is removed that a running read or
-upload, in this process or another on the same store, might still need: every process says how far back its work reaches
-(`Horizon`), and only what was let go before the oldest of these is taken.
+Six passes, in small transactions so that nobody waits for them: children of deleted containers and queues, pieces that no blob
+and no snapshot sees any more, blocks that nobody committed, extents that a write let go, messages that have expired, and
+extents that no record ever named because a process died in between.
+
+Nothing is removed that a running read or upload, in this process or another on the same store, might still need. Every
+process says how far back its work reaches (`services/activity.py`), and `horizon` is before all of it. An extent that was let
+go before the horizon has no reader left, for a later read cannot find it. An extent that was made before the horizon and that
+no record names now will never be named: whoever made it has ended, or is refused when it tries.
 """
 
 import asyncio
 import contextlib
 import logging
-import uuid
+from collections.abc import Awaitable, Callable, Iterable
+from typing import TypeVar
 
 from verditer.core.dates import seconds
-from verditer.core.limits import UNCOMMITTED_DAYS
-from verditer.core.records.activity import Horizon
+from verditer.core.limits import MIB, UNCOMMITTED_DAYS
+from verditer.core.names import BlobName
 from verditer.core.records.blob import Blob, Block, Snapshot, StagedBlob
-from verditer.core.records.container import Forgotten
-from verditer.core.records.content import Garbage, Layout
+from verditer.core.records.container import Container, Forgotten
+from verditer.core.records.content import ClosedView, ExtentUse, Garbage, Layout
+from verditer.core.records.queue import FOREVER, Message, Queue
 from verditer.core.records.record import Span, key_of, span_of
+from verditer.core.records.table import Entity
 from verditer.partition.engine import Transaction
+from verditer.services.activity import ANNOUNCE_SECONDS
 from verditer.services.blob.blobs import discard_staged
 from verditer.services.blob.content import drop_content
+from verditer.services.blob.pieces import START, Place, sweep
+from verditer.services.blob.tags import index_tags
 from verditer.services.context import Context
+from verditer.services.queue.expired import remove_expired
+
+T = TypeVar("T")
 
 logger = logging.getLogger("verditer")
-EVERYTHING = Span(b"", b"\xff" * 32)
-AT_ONCE = 100  # records removed in one transaction
-MARGIN = seconds(60)  # processes may disagree about the time by this much
-SILENT = seconds(600)  # a process that has not been heard of for this long is gone
+EVERYTHING = Span(b"", b"\xff" * 64)
+AT_ONCE = 100  # records removed in one transaction, more or less
+SWEPT_AT_ONCE = 50_000  # extents compared with all records in one go: about 10 MB
+OLD_BLOCKS_EVERY = seconds(3600)
 SWEEP_EVERY = seconds(24 * 3600)
 
 
@@ -35,54 +48,54 @@ class Collector:
     def __init__(self, ctx: Context, every_seconds: float) -> None:
         self._ctx = ctx
         self._every = every_seconds
-        self._process = str(uuid.uuid4())
+        self._looked_for_blocks = 0
+        self._looked_for_expired: dict[int, int] = {}  # queue id → where the last round stopped
         self._swept = 0
-        self._task: asyncio.Task[None] | None = None
+        self._tasks: list[asyncio.Task[None]] = []
 
     def start(self) -> None:
-        self._task = asyncio.get_running_loop().create_task(self._run())
+        """Announcing has a task of its own: however long a round takes, the process must not fall silent."""
+        loop = asyncio.get_running_loop()
+        announcing = self._repeat(self._announce, "announcing", ANNOUNCE_SECONDS, at_once=True)
+        collecting = self._repeat(self.collect, "collecting", self._every, at_once=False)
+        self._tasks = [loop.create_task(announcing), loop.create_task(collecting)]
 
     async def stop(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
+        for task in self._tasks:
+            task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
-                await self._task
+                await task
+        if self._tasks:
             with contextlib.suppress(Exception):
-                await self._ctx.engine.write(("jobs", self._process), lambda tx: tx.delete(Horizon, self._process))
-
-    async def _run(self) -> None:
-        while True:
-            await asyncio.sleep(self._every)
-            try:
-                await self.collect()
-            except Exception:
-                logger.exception("collecting failed; it will be tried again")
+                await self._ctx.activity.retire(self._ctx.engine)
 
     async def collect(self) -> None:
         """One round of everything."""
+        horizon = await self._ctx.activity.announce(self._ctx.engine)
+        now = self._ctx.now()
         await self._forget_containers()
-        await self._discard_old_blocks()
-        horizon = await self._horizon()
+        await self._sweep_pieces()
+        if now - self._looked_for_blocks > OLD_BLOCKS_EVERY:
+            await self._discard_old_blocks()
+            self._looked_for_blocks = now
         await self._remove_garbage(horizon)
-        if self._ctx.now() - self._swept > SWEEP_EVERY:
-            self._swept = self._ctx.now()
+        await self._remove_expired_messages()
+        if now - self._swept > SWEEP_EVERY:
             await self._sweep(horizon)
+            self._swept = now
 
-    async def _horizon(self) -> int:
-        """Say how far back this process reaches, and learn how far back all of them do."""
+    async def _repeat(self, work: Callable[[], Awaitable[None]], name: str, pause: float, *, at_once: bool) -> None:
+        if not at_once:
+            await asyncio.sleep(pause)
+        while True:
+            try:
+                await work()
+            except Exception:
+                logger.exception("%s failed; it will be tried again", name)
+            await asyncio.sleep(pause)
 
-        def commit(tx: Transaction) -> int:
-            mine = Horizon(process=self._process, oldest=self._ctx.activity.oldest(tx.now), seen=tx.now)
-            tx.put(mine)
-            oldest = mine.oldest
-            for other in list(tx.scan(Horizon, EVERYTHING)):
-                if other.seen < tx.now - SILENT:
-                    tx.delete(Horizon, other.process)
-                else:
-                    oldest = min(oldest, other.oldest)
-            return oldest - MARGIN
-
-        return await self._ctx.engine.write(("jobs",), commit)
+    async def _announce(self) -> None:
+        await self._ctx.activity.announce(self._ctx.engine)
 
     async def _forget_containers(self) -> None:
         def commit(tx: Transaction) -> bool:
@@ -90,31 +103,43 @@ class Collector:
             if forgotten is None:
                 return False
             if not _remove_children(tx, forgotten.id):
+                tx.drop(forgotten.id)
                 tx.delete(Forgotten, forgotten.id)
             return True
 
-        while await self._ctx.engine.write(("jobs",), commit):
+        while await self._ctx.engine.write(("jobs", "forgotten"), commit):
             pass
+
+    async def _remove_expired_messages(self) -> None:
+        queues = await self._ctx.engine.scan(("jobs",), lambda tx: list(tx.scan(Queue, EVERYTHING)))
+        self._looked_for_expired = {
+            queue.id: await remove_expired(self._ctx, queue, self._looked_for_expired.get(queue.id, FOREVER)) for queue in queues
+        }
+
+    async def _sweep_pieces(self) -> None:
+        """In the scope of the blob they belonged to, which may go on writing."""
+        while closed := await self._ctx.engine.scan(("jobs",), lambda tx: list(tx.scan(ClosedView, EVERYTHING, limit=AT_ONCE))):
+            for view in closed:
+                place: Place | None = START
+                while place is not None:
+
+                    def commit(tx: Transaction, view: ClosedView = view, place: Place = place) -> Place | None:
+                        return sweep(tx, view, place, AT_ONCE)
+
+                    place = await self._ctx.engine.write(view.scope, commit)
 
     async def _discard_old_blocks(self) -> None:
         """Blocks that nobody committed within a week of the last one."""
-
-        def find(tx: Transaction) -> list[StagedBlob]:
-            limit = tx.now - seconds(UNCOMMITTED_DAYS * 86400)
-            return [staged for staged in tx.scan(StagedBlob, EVERYTHING) if staged.touched < limit]
-
-        for staged in await self._ctx.engine.scan(("jobs",), find):
+        for target, staged in await self._ctx.engine.scan(("jobs",), _old_blocks):
 
             def commit(tx: Transaction, staged: StagedBlob = staged) -> None:
                 if tx.get(StagedBlob, staged.container_id, staged.name) == staged:
                     discard_staged(tx, staged.container_id, staged.name)
 
-            await self._ctx.engine.write(("jobs",), commit)
+            await self._ctx.engine.write(target.scope, commit)  # the blob's own scope: it may be committed at this moment
 
     async def _remove_garbage(self, horizon: int) -> None:
-        if horizon <= 0:
-            return
-        span = Span(b"", key_of(horizon))
+        span = Span(b"", key_of(max(horizon, 0)))
         while rows := await self._ctx.engine.scan(("jobs",), lambda tx: list(tx.scan(Garbage, span, limit=AT_ONCE))):
             for row in rows:
                 await self._ctx.extents.delete(row.extent)
@@ -123,38 +148,82 @@ class Collector:
                 for row in rows:
                     tx.delete(Garbage, row.since, row.extent)
 
-            await self._ctx.engine.write(("jobs",), commit)
+            await self._ctx.engine.write(("jobs", "garbage"), commit)
 
     async def _sweep(self, horizon: int) -> None:
         """Extents that no record names, made before everything that is still running: left by a crash, or once shared."""
-        stored = [extent async for extent, _ in self._ctx.extents.list() if int(extent[:16], 16) < horizon]
-        if not stored:
-            return
-        named = await self._ctx.engine.scan(("jobs",), _named_extents)
-        for extent in stored:
-            if extent not in named and not self._ctx.extents.is_writing(extent):
+        found: set[str] = set()
+        async for extent, _ in self._ctx.extents.list():
+            if int(extent[:16], 16) < horizon and not self._ctx.extents.is_writing(extent):
+                found.add(extent)
+                if len(found) >= SWEPT_AT_ONCE:
+                    await self._remove_unnamed(found)
+                    found = set()
+        await self._remove_unnamed(found)
+
+    async def _remove_unnamed(self, extents: set[str]) -> None:
+        if extents:
+            for extent in await self._ctx.engine.scan(("jobs",), lambda tx: extents.difference(_named_extents(tx))):
                 await self._ctx.extents.delete(extent)
 
 
 def _remove_children(tx: Transaction, container_id: int) -> bool:
-    """Remove some of what a deleted container held; False when there was nothing left."""
+    """Remove some of what a deleted container, queue or table held; False when there was nothing left."""
     span = span_of(container_id)
-    blobs = list(tx.scan(Blob, span, limit=AT_ONCE))
-    snapshots = list(tx.scan(Snapshot, span, limit=AT_ONCE))
-    staged = list(tx.scan(StagedBlob, span, limit=AT_ONCE))
+    blobs = _some(tx.scan(Blob, span, limit=AT_ONCE), _weight)
+    snapshots = _some(tx.scan(Snapshot, span, limit=AT_ONCE), _weight)
+    staged = _some(tx.scan(StagedBlob, span, limit=AT_ONCE), lambda one: one.count)
+    messages = list(tx.scan(Message, span, limit=AT_ONCE))
+    entities = list(tx.scan(Entity, span, limit=AT_ONCE))
+    for entity in entities:
+        tx.delete(Entity, entity.table_id, entity.partition_key, entity.row_key)
+    for message in messages:
+        tx.delete(Message, message.queue_id, message.ttl_seconds, message.sequence)
     for blob in blobs:
         drop_content(tx, blob)
+        index_tags(tx, blob, None)
         tx.delete(Blob, blob.container_id, blob.name)
     for snapshot in snapshots:
         drop_content(tx, snapshot)
         tx.delete(Snapshot, snapshot.container_id, snapshot.name, snapshot.snapshot)
     for one in staged:
         discard_staged(tx, one.container_id, one.name)
-    return bool(blobs or snapshots or staged)
+    return bool(blobs or snapshots or staged or messages or entities)
 
 
-def _named_extents(tx: Transaction) -> set[str]:
-    committed = {piece.extent for row in tx.scan(Layout, EVERYTHING) for piece in row.slices}
-    staged = {block.extent for block in tx.scan(Block, EVERYTHING) if block.extent is not None}
-    waiting = {row.extent for row in tx.scan(Garbage, EVERYTHING)}
-    return committed | staged | waiting
+def _some(records: Iterable[T], weight: Callable[[T], int]) -> list[T]:
+    """The first of them: at least one, and no more once they weigh enough for one transaction."""
+    taken: list[T] = []
+    total = 0
+    for record in records:
+        taken.append(record)
+        total += weight(record)
+        if total >= AT_ONCE:
+            break
+    return taken
+
+
+def _weight(blob: Blob) -> int:
+    """About how many rows go with it: the blocks of a large blob are some megabytes each. Pieces go in a pass of their own."""
+    return 1 + (blob.size // MIB if blob.pieces is None else 0)
+
+
+def _old_blocks(tx: Transaction) -> list[tuple[BlobName, StagedBlob]]:
+    """Those of deleted containers are absent: they go with their container."""
+    limit = tx.now - seconds(UNCOMMITTED_DAYS * 86400)
+    old = [staged for staged in tx.scan(StagedBlob, EVERYTHING) if staged.touched < limit]
+    containers = {container.id: container for container in tx.scan(Container, EVERYTHING)} if old else {}
+    homes = [(containers.get(staged.container_id), staged) for staged in old]
+    return [(BlobName(home.account, home.name, staged.name), staged) for home, staged in homes if home is not None]
+
+
+def _named_extents(tx: Transaction) -> Iterable[str]:
+    for row in tx.scan(Layout, EVERYTHING):
+        yield from (piece.extent for piece in row.slices)
+    for block in tx.scan(Block, EVERYTHING):
+        if block.extent is not None:
+            yield block.extent
+    for use in tx.scan(ExtentUse, EVERYTHING):
+        yield use.extent
+    for garbage in tx.scan(Garbage, EVERYTHING):  # theirs is another pass
+        yield garbage.extent

@@ -4,8 +4,8 @@ A transaction body is a plain function of `tx`. It awaits nothing, so nothing la
 (invariant 3), and an engine is free to run it again after a conflict: it depends only on `tx` and its arguments.
 """
 
-from collections.abc import Callable, Iterator
-from typing import Protocol, TypeVar
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple, Protocol, TypeVar
 
 from verditer.core.errors import Code, StorageError
 from verditer.core.records.record import Part, Record, Span
@@ -16,6 +16,13 @@ T = TypeVar("T")
 Scope = tuple[str, ...]
 """A path such as (account, "blob", container, blob). A write excludes other writes on its scope, on every scope below it and on
 every scope above it; writes beside each other run side by side where the engine can."""
+
+
+class Mark(NamedTuple):
+    """Bytes that a wanted record contains as it is stored, followed by a number within the bounds if there are any."""
+
+    text: bytes
+    bounds: tuple[float, float] | None = None
 
 
 class Transaction(Protocol):
@@ -30,8 +37,15 @@ class Transaction(Protocol):
 
     def get(self, kind: type[R], *key: Part) -> R | None: ...
 
-    def scan(self, kind: type[R], span: Span, *, limit: int | None = None, reverse: bool = False) -> Iterator[R]:
-        """The records in a span of keys, in key order."""
+    def hold(self, kind: type[R], *key: Part) -> R | None:
+        """The same in a write, and nobody else claims, holds or changes the record until this transaction ends. Whoever does
+        so already is waited for."""
+
+    def scan(
+        self, kind: type[R], span: Span, *, limit: int | None = None, reverse: bool = False, sieve: Sequence[Mark] = ()
+    ) -> Iterator[R]:
+        """The records in a span of keys, in key order. An engine may leave out records that lack one of the marks, and need
+        not: whoever sifts looks at each record again."""
 
     def put(self, record: Record) -> None: ...
 
@@ -40,6 +54,18 @@ class Transaction(Protocol):
 
     def claim(self, kind: type[R], span: Span, limit: int) -> list[R]:
         """The first records of a span of ranks that no other transaction is claiming, held until this one ends."""
+
+    def ranked(self, kind: type[R], span: Span, limit: int) -> list[R]:
+        """The first records of a span of ranks, for looking only."""
+
+    def add(self, amount: int, *counter: Part) -> None:
+        """Add to a counter, which begins at zero. Writes beside each other do not wait for each other because of it, provided
+        it is the last thing they do."""
+
+    def total(self, *counter: Part) -> int: ...
+
+    def drop(self, *counter: Part) -> None:
+        """Remove a counter that nobody adds to any more."""
 
 
 class Engine(Protocol):

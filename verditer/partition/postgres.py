@@ -32,9 +32,9 @@ from psycopg.types.numeric import Int8
 
 from verditer.core.dates import TICKS_PER_SECOND, UNIX_EPOCH
 from verditer.core.errors import Code, StorageError
-from verditer.core.records.record import Part, Record, Span, key_of
+from verditer.core.records.record import Part, Record, Span, key_of, span_of
 from verditer.partition import migrations, schema
-from verditer.partition.engine import EngineUnavailable, Scope, Transaction
+from verditer.partition.engine import EngineUnavailable, Mark, Scope, Transaction
 from verditer.partition.ticks import Ticks
 
 R = TypeVar("R", bound=Record)
@@ -45,6 +45,7 @@ Cursor = psycopg.Cursor[tuple[Any, ...]]
 ATTEMPTS = 5  # of one body, when the server cancels it for a conflict or the connection breaks before the commit
 BACKOFF_SECONDS = 0.01  # doubled with each attempt, at random below that
 QUEUE_SECONDS = 5  # a body that found no free worker for so long is refused: the database is not keeping up
+LANES = 64  # rows of a counter: connections that write at the same time mostly have rows of their own
 SCAN_PAGE = 200  # records fetched at a time; with inline bodies of 64 KiB that is 13 MB at most
 
 
@@ -190,10 +191,13 @@ class _Transaction:
     """Sends statements as they come and waits only for what the body asks to see."""
 
     def __init__(self, connection: Connection, clock: Cursor, engine: PostgresEngine, writable: bool) -> None:
+        self._connection = connection
         self._execute = connection.execute
         self._clock = clock
         self._engine = engine
         self._writable = writable
+        self._changed = False
+        self._lane = connection.info.backend_pid % LANES
         self._now: int | None = None
 
     @property
@@ -211,7 +215,14 @@ class _Transaction:
         row = self._execute(self._engine.statements(kind).get, (key_of(*key),), binary=True).fetchone()
         return schema.decoder(kind).decode(row[0]) if row is not None else None
 
-    def scan(self, kind: type[R], span: Span, *, limit: int | None = None, reverse: bool = False) -> Iterator[R]:
+    def hold(self, kind: type[R], *key: Part) -> R | None:
+        assert self._writable, "a read holds nothing"
+        row = self._execute(self._engine.statements(kind).hold, (key_of(*key),), binary=True).fetchone()
+        return schema.decoder(kind).decode(row[0]) if row is not None else None
+
+    def scan(
+        self, kind: type[R], span: Span, *, limit: int | None = None, reverse: bool = False, sieve: Sequence[Mark] = ()
+    ) -> Iterator[R]:
         statements = self._engine.statements(kind)
         query = statements.scan_back if reverse else statements.scan
         decode = schema.decoder(kind).decode
@@ -225,36 +236,66 @@ class _Transaction:
             limit = None if limit is None else limit - page
 
     def put(self, record: Record) -> None:
-        assert self._writable, "a read writes nothing"
         rank = record.rank()
         row = (record.key(), schema.encode(record)) if rank is None else (record.key(), rank, schema.encode(record))
-        self._execute(self._engine.statements(type(record)).put, row)
+        self._change(self._engine.statements(type(record)).put, row)
 
     def delete(self, kind: type[Record], *key: Part) -> None:
-        assert self._writable, "a read writes nothing"
-        self._execute(self._engine.statements(kind).delete, (key_of(*key),))
+        self._change(self._engine.statements(kind).delete, (key_of(*key),))
 
     def claim(self, kind: type[R], span: Span, limit: int) -> list[R]:
         assert self._writable, "a claim belongs to a write"
-        rows = self._execute(self._engine.statements(kind).claim, (span.low, span.high, Int8(limit)), binary=True)
-        decode = schema.decoder(kind).decode
-        return [decode(body) for (body,) in rows]
+        return self._by_rank(self._engine.statements(kind).claim, kind, span, limit)
 
-    def roll_back(self) -> None:
-        self._execute("ROLLBACK")
+    def ranked(self, kind: type[R], span: Span, limit: int) -> list[R]:
+        return self._by_rank(self._engine.statements(kind).ranked, kind, span, limit)
+
+    def _by_rank(self, query: bytes, kind: type[R], span: Span, limit: int) -> list[R]:
+        decode = schema.decoder(kind).decode
+        return [decode(body) for (body,) in self._execute(query, (span.low, span.high, Int8(limit)), binary=True)]
+
+    def add(self, amount: int, *counter: Part) -> None:
+        """A counter is many rows, and a connection adds to one of them: neighbours rarely meet in the same row."""
+        self._change(_ADD, (key_of(*counter, self._lane), Int8(amount)))
+
+    def total(self, *counter: Part) -> int:
+        row = self._execute(_TOTAL, span_of(*counter)).fetchone()
+        assert row is not None
+        return int(row[0])
+
+    def drop(self, *counter: Part) -> None:
+        self._change(b"DELETE FROM counter WHERE key >= %b AND key < %b", span_of(*counter))
+
+    def take_back(self) -> None:
+        """End without a trace. A body that changed nothing, as one that was refused, just ends; that travels with the pipeline.
+
+        ROLLBACK has to be psycopg's own: it forgets prepared statements then, and in a pipeline a statement of ours would let
+        it tell the server too late, when the next transaction has already prepared some.
+        """
+        if self._changed:
+            self._connection.rollback()
+        else:
+            self._execute("COMMIT")
+
+    def _change(self, statement: bytes, row: Sequence[Any]) -> None:
+        assert self._writable, "a read writes nothing"
+        self._changed = True
+        self._execute(statement, row)
 
     def move_clock(self, ticks: int) -> None:
-        self._execute("UPDATE store SET value = value + %s WHERE name = 'clock_offset'", (Int8(ticks),))
+        self._change(b"UPDATE store SET value = value + %s WHERE name = 'clock_offset'", (Int8(ticks),))
 
 
 class Statements(NamedTuple):
     """What one record class needs, as the server prepares it."""
 
     get: bytes
+    hold: bytes
     scan: bytes
     scan_back: bytes
     put: bytes
     delete: bytes
+    ranked: bytes
     claim: bytes
 
 
@@ -264,16 +305,23 @@ def _statements_of(kind: type[Record]) -> Statements:
     changes = ", ".join(f"{column} = EXCLUDED.{column}" for column in columns[1:])
     values = ", ".join("%b" for _ in columns)
     span = f"SELECT key, body FROM {table} WHERE key >= %b AND key < %b ORDER BY key"
+    get = f"SELECT body FROM {table} WHERE key = %b"
+    ranked = f"SELECT body FROM {table} WHERE rank >= %b AND rank < %b ORDER BY rank LIMIT %b"
     texts = (
-        f"SELECT body FROM {table} WHERE key = %b",
+        get,
+        f"{get} FOR UPDATE",
         f"{span} LIMIT %b",
         f"{span} DESC LIMIT %b",
         f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({values}) ON CONFLICT (key) DO UPDATE SET {changes}",
         f"DELETE FROM {table} WHERE key = %b",
-        f"SELECT body FROM {table} WHERE rank >= %b AND rank < %b ORDER BY rank LIMIT %b FOR UPDATE SKIP LOCKED",
+        ranked,
+        f"{ranked} FOR UPDATE SKIP LOCKED",
     )
     return Statements(*[text.encode() for text in texts])
 
+
+_ADD = b"INSERT INTO counter (key, value) VALUES (%b, %b) ON CONFLICT (key) DO UPDATE SET value = counter.value + EXCLUDED.value"
+_TOTAL = b"SELECT coalesce(sum(value), 0)::bigint FROM counter WHERE key >= %b AND key < %b"
 
 Begin = Callable[[Connection], Cursor]
 """Begins a transaction and gives the cursor whose row ends with the database's time, not yet waited for."""
@@ -310,7 +358,7 @@ def _run(body: Callable[[Transaction], T], tx: _Transaction) -> T:
         return body(tx)
     except Exception:
         with contextlib.suppress(psycopg.Error):
-            tx.roll_back()  # travels with the end of the pipeline
+            tx.take_back()
         raise
 
 

@@ -1,6 +1,7 @@
 """Record → table: which tables a store has, and how a record becomes bytes. Shared by every engine.
 
-A table has a key and a body; tables whose records have a rank have that too, indexed. That is the whole schema.
+A table has a key and a body; tables whose records have a rank have that too, indexed. Beside them is one table of counters.
+That is the whole schema.
 """
 
 from functools import cache
@@ -12,8 +13,23 @@ from verditer.core.records.account import ServiceProperties
 from verditer.core.records.activity import Horizon
 from verditer.core.records.blob import Blob, Block, Snapshot, StagedBlob
 from verditer.core.records.container import Container, Forgotten
-from verditer.core.records.content import BlockRun, Garbage, Inline, Layout
+from verditer.core.records.content import (
+    BlockRun,
+    ClosedView,
+    ExtentUse,
+    FormerPiece,
+    Garbage,
+    Inline,
+    Layout,
+    Piece,
+    SmallPiece,
+    View,
+)
+from verditer.core.records.queue import Message, Queue
 from verditer.core.records.record import Record
+from verditer.core.records.secret import Secret
+from verditer.core.records.table import Entity, Table
+from verditer.core.records.tags import TagEntry
 
 R = TypeVar("R", bound=Record)
 
@@ -28,8 +44,20 @@ RECORDS: tuple[type[Record], ...] = (
     Inline,
     Layout,
     BlockRun,
+    Piece,
+    FormerPiece,
+    SmallPiece,
+    View,
+    ClosedView,
+    ExtentUse,
     Garbage,
+    TagEntry,
     Horizon,
+    Secret,
+    Queue,
+    Message,
+    Table,
+    Entity,
 )
 
 encode = msgspec.msgpack.Encoder().encode

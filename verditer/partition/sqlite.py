@@ -24,13 +24,12 @@ from verditer.core.clock import HybridClock
 from verditer.core.dates import seconds, system_ticks
 from verditer.core.errors import Code, StorageError
 from verditer.core.records.record import Part, Record, Span, key_of
-from verditer.partition import schema
-from verditer.partition.engine import EngineUnavailable, Scope, Transaction
+from verditer.partition import migrations, schema
+from verditer.partition.engine import EngineUnavailable, Mark, Scope, Transaction
 
 R = TypeVar("R", bound=Record)
 T = TypeVar("T")
 
-SCHEMA_VERSION = 1
 BATCH = 256  # bodies in one commit: a bound on how long the first of them waits
 READERS = 2
 TICK_RESERVE = seconds(0.1)  # ticks are reserved ahead this far, so a restart can never issue one again
@@ -60,7 +59,7 @@ class SqliteEngine:
             writer.close()
             os.close(self._lock_file)
             raise
-        (floor,) = writer.execute("SELECT value FROM store WHERE name = 'tick'").fetchone()
+        (floor,) = writer.execute("SELECT reserved FROM node WHERE number = 0").fetchone()
         (offset,) = writer.execute("SELECT value FROM store WHERE name = 'clock_offset'").fetchone()
         self._clock = HybridClock(self._source, floor=floor)
         self._clock.offset = offset
@@ -148,26 +147,17 @@ def _lock(path: Path) -> int:
 
 def _prepare(connection: sqlite3.Connection, records: Sequence[type[Record]]) -> None:
     connection.execute("BEGIN IMMEDIATE")
-    connection.execute("CREATE TABLE IF NOT EXISTS store (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID")
-    for name, value in (("schema", SCHEMA_VERSION), ("tick", 0), ("clock_offset", 0)):
-        connection.execute("INSERT OR IGNORE INTO store VALUES (?, ?)", (name, value))
-    (version,) = connection.execute("SELECT value FROM store WHERE name = 'schema'").fetchone()
-    if version > SCHEMA_VERSION:
-        raise EngineUnavailable(f"the store has schema version {version}; this verditer knows up to {SCHEMA_VERSION}")
-    for kind in records:
-        rank = "rank BLOB NOT NULL, " if kind.RANK else ""
-        connection.execute(
-            f"CREATE TABLE IF NOT EXISTS {kind.TABLE} (key BLOB PRIMARY KEY, {rank}body BLOB NOT NULL) WITHOUT ROWID"
-        )
-        if kind.RANK:
-            connection.execute(f"CREATE INDEX IF NOT EXISTS {kind.TABLE}_rank ON {kind.TABLE} (rank)")
+    tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    (version,) = connection.execute(migrations.VERSION_QUERY).fetchone() if "store" in tables else (0,)
+    for statement in migrations.plan(version, tables, records, migrations.SQLITE):
+        connection.execute(statement)
     connection.execute("COMMIT")
 
 
 class _Statements(Generic[R]):
     """The SQL of one table, written once, and how its bodies are read."""
 
-    __slots__ = ("claim", "decode", "delete", "get", "put", "scan", "scan_back")
+    __slots__ = ("decode", "delete", "get", "put", "ranked", "scan", "scan_back")
 
     def __init__(self, kind: type[R]) -> None:
         table = kind.TABLE
@@ -176,8 +166,22 @@ class _Statements(Generic[R]):
         self.delete = f"DELETE FROM {table} WHERE key = ?"
         self.scan = f"SELECT body FROM {table} WHERE key >= ? AND key < ? ORDER BY key LIMIT ?"
         self.scan_back = f"SELECT body FROM {table} WHERE key >= ? AND key < ? ORDER BY key DESC LIMIT ?"
-        self.claim = f"SELECT body FROM {table} WHERE rank >= ? AND rank < ? ORDER BY rank LIMIT ?"
+        self.ranked = f"SELECT body FROM {table} WHERE rank >= ? AND rank < ? ORDER BY rank LIMIT ?"
         self.decode = schema.decoder(kind).decode
+
+
+def _sieve_of(mark: Mark) -> tuple[str, tuple[bytes | float, ...]]:
+    """A condition on the bytes of a body, and its values. A number may stand in quotes; in quotes, `Infinity` and everything
+    negative passes, as SQLite reads no number in the one."""
+    if mark.bounds is None:
+        return "instr(body, ?) > 0", (mark.text,)
+    low, high = mark.bounds
+    behind = f"substr(body, instr(body, ?) + {len(mark.text)}, "
+    condition = f"(CAST(ltrim(CAST({behind}26) AS TEXT), '\"') AS REAL) BETWEEN ? AND ? OR {behind}2) IN (x'2249', x'222D'))"
+    return condition, (mark.text, low, high, mark.text)
+
+
+_ADD = "INSERT INTO counter VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = value + excluded.value"
 
 
 @cache
@@ -186,12 +190,12 @@ def _statements(kind: type[R]) -> _Statements[R]:
 
 
 class _Transaction:
-    """Reads see the state at BEGIN. The first write opens a savepoint, so a body that raises takes only its own back."""
+    """Reads see the state at BEGIN, and what this transaction has written since."""
 
     def __init__(self, connection: sqlite3.Connection, clock: HybridClock) -> None:
         self._execute = connection.execute
         self._clock = clock
-        self._written = False
+        self.written = False
         self.now = clock.now()
         self.tick = clock.tick
 
@@ -200,14 +204,35 @@ class _Transaction:
         row = self._execute(sql.get, (key_of(*key),)).fetchone()
         return sql.decode(row[0]) if row is not None else None
 
-    def scan(self, kind: type[R], span: Span, *, limit: int | None = None, reverse: bool = False) -> Iterator[R]:
+    def hold(self, kind: type[R], *key: Part) -> R | None:
+        return self.get(kind, *key)  # writers take turns
+
+    def scan(
+        self, kind: type[R], span: Span, *, limit: int | None = None, reverse: bool = False, sieve: Sequence[Mark] = ()
+    ) -> Iterator[R]:
         sql = _statements(kind)
+        if sieve:
+            return self._sift(kind, span, limit, reverse, sieve)
         rows = self._execute(sql.scan_back if reverse else sql.scan, (*span, -1 if limit is None else limit))
         decode = sql.decode
         return (decode(body) for (body,) in rows)
 
+    def _sift(self, kind: type[R], span: Span, limit: int | None, reverse: bool, sieve: Sequence[Mark]) -> Iterator[R]:
+        """What fails the sieve is passed over inside SQLite, without waking Python. One record in some thousand passes
+        anyway, so that the reader gets to look at the clock."""
+        marks = [_sieve_of(mark) for mark in sieve]
+        values = [value for _, arguments in marks for value in arguments]
+        rows = self._execute(
+            f"SELECT body FROM {kind.TABLE} WHERE key >= ? AND key < ?"
+            f" AND ({' AND '.join(condition for condition, _ in marks)} OR random() & 4095 = 0)"
+            f" ORDER BY key {'DESC' if reverse else 'ASC'} LIMIT ?",
+            (*span, *values, -1 if limit is None else limit),
+        )
+        decode = _statements(kind).decode
+        return (decode(body) for (body,) in rows)
+
     def put(self, record: Record) -> None:
-        self._begin()
+        self.written = True
         sql = _statements(type(record))
         if record.RANK:
             self._execute(sql.put, (record.key(), record.rank(), schema.encode(record)))
@@ -215,31 +240,31 @@ class _Transaction:
             self._execute(sql.put, (record.key(), schema.encode(record)))
 
     def delete(self, kind: type[Record], *key: Part) -> None:
-        self._begin()
+        self.written = True
         self._execute(_statements(kind).delete, (key_of(*key),))
 
     def claim(self, kind: type[R], span: Span, limit: int) -> list[R]:
-        """Writers take turns here, so whatever a claim finds is this transaction's."""
+        return self.ranked(kind, span, limit)  # writers take turns
+
+    def ranked(self, kind: type[R], span: Span, limit: int) -> list[R]:
         sql = _statements(kind)
-        return [sql.decode(body) for (body,) in self._execute(sql.claim, (*span, limit))]
+        return [sql.decode(body) for (body,) in self._execute(sql.ranked, (*span, limit))]
+
+    def add(self, amount: int, *counter: Part) -> None:
+        self.written = True
+        self._execute(_ADD, (key_of(*counter), amount))
+
+    def total(self, *counter: Part) -> int:
+        row = self._execute("SELECT value FROM counter WHERE key = ?", (key_of(*counter),)).fetchone()
+        return int(row[0]) if row is not None else 0
+
+    def drop(self, *counter: Part) -> None:
+        self.written = True
+        self._execute("DELETE FROM counter WHERE key = ?", (key_of(*counter),))
 
     def set_store(self, name: str, value: int) -> None:
-        self._begin()
+        self.written = True
         self._execute("UPDATE store SET value = ? WHERE name = ?", (value, name))
-
-    def keep(self) -> None:
-        if self._written:
-            self._execute("RELEASE body")
-
-    def take_back(self) -> None:
-        if self._written:
-            self._execute("ROLLBACK TO body")
-            self._execute("RELEASE body")
-
-    def _begin(self) -> None:
-        if not self._written:
-            self._execute("SAVEPOINT body")
-            self._written = True
 
 
 class _Work:
@@ -287,10 +312,18 @@ class _Writer:
         return batch, False
 
     def _commit(self, batch: list[_Work]) -> None:
+        """One transaction for the batch. A body that fails after it wrote spoils it: the others run again without that one."""
+        waiting = batch
+        while waiting and not self._try(waiting):
+            waiting = [work for work in waiting if work.error is None]
+
+    def _try(self, batch: list[_Work]) -> bool:
         try:
             self._connection.execute("BEGIN IMMEDIATE")
             for work in batch:
-                self._run_body(work)
+                if self._run_body(work):
+                    self._connection.execute("ROLLBACK")
+                    return False
             reserved = self._reserved
             if self._clock.last > reserved:
                 reserved = self._clock.last + TICK_RESERVE
@@ -302,18 +335,21 @@ class _Writer:
                 self._connection.execute("ROLLBACK")
             for work in batch:
                 work.error = _refusal(error)
+        return True
 
-    def _run_body(self, work: _Work) -> None:
+    def _run_body(self, work: _Work) -> bool:
+        """True when what the body wrote has to be taken back."""
         tx = _Transaction(self._connection, self._clock)
+        work.error = None
         try:
             work.result = work.body(tx)
-            tx.keep()
         except Exception as error:
             work.error = _refusal(error) if isinstance(error, sqlite3.Error) else error
-            tx.take_back()
+            return tx.written
+        return False
 
     def _store_tick(self, tick: int) -> None:
-        self._connection.execute("UPDATE store SET value = ? WHERE name = 'tick'", (tick,))
+        self._connection.execute("UPDATE node SET reserved = ? WHERE number = 0", (tick,))
 
 
 def _refusal(error: sqlite3.Error) -> Exception:

@@ -1,33 +1,35 @@
 """The admin port: health, metrics and, when asked for, control over the clock and the data. Loopback unless told otherwise.
 
 `/health/live` says the process runs, `/health/ready` that the store answers, `/metrics` is for Prometheus. `/control/…` exists
-only with `--test-control`: it moves time and empties accounts.
+only with `--test-control`: it moves time, empties accounts and, with `--oauth development`, hands out tokens.
 """
 
 import json
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from prometheus_client import CollectorRegistry, generate_latest
-from prometheus_client.exposition import CONTENT_TYPE_LATEST
-
-from verditer.core.dates import iso, seconds
+from verditer.core.dates import TICKS_PER_SECOND, UNIX_EPOCH, iso, seconds
 from verditer.core.errors import StorageError
 from verditer.rest.message import ClientGone, Request, Response
 from verditer.rest.observe import Metrics
 from verditer.services.context import Context
 from verditer.services.control import is_ready, move_clock, reset_account
 
+if TYPE_CHECKING:
+    from verditer.rest.auth.issuer import DevelopmentIssuer
+
 MAX_SECONDS = 100 * 366 * 86400
 _Page = Callable[["Admin", Request], Awaitable[Response]]
 
 
 class Admin:
-    def __init__(self, ctx: Context, metrics: Metrics, *, test_control: bool) -> None:
+    def __init__(self, ctx: Context, metrics: Metrics, *, test_control: bool, issuer: "DevelopmentIssuer | None" = None) -> None:
         self._ctx = ctx
-        self._registry = CollectorRegistry()
-        self._registry.register(metrics)
+        self._metrics = metrics
         self._pages = PAGES | (CONTROL if test_control else {})
+        if issuer is not None:
+            self._issuer = issuer
+            self._pages |= OAUTH | (TOKENS if test_control else {})
 
     async def handle(self, request: Request) -> Response:
         path = request.target.partition("?")[0]
@@ -50,7 +52,12 @@ class Admin:
         return _json(200 if ready else 503, {"status": "ready" if ready else "the store does not answer"})
 
     async def metrics(self, request: Request) -> Response:
-        return Response(status=200, headers=[("Content-Type", CONTENT_TYPE_LATEST)], body=generate_latest(self._registry))
+        from prometheus_client import CollectorRegistry, generate_latest  # see `Metrics.collect`
+        from prometheus_client.exposition import CONTENT_TYPE_LATEST
+
+        registry = CollectorRegistry()
+        registry.register(self._metrics)
+        return Response(status=200, headers=[("Content-Type", CONTENT_TYPE_LATEST)], body=generate_latest(registry))
 
     async def clock(self, request: Request) -> Response:
         return _json(200, {"now": iso(self._ctx.now())})
@@ -71,6 +78,29 @@ class Admin:
             return _json(404, {"error": "no such account"})
         await reset_account(self._ctx, account)
         return _json(200, {"account": account, "status": "empty"})
+
+    async def jwks(self, request: Request) -> Response:
+        return _json(200, self._issuer.jwks)
+
+    async def token(self, request: Request) -> Response:
+        """A bearer token, for whom and as long as the document says: `{"oid", "tid", "audience", "seconds"}`, each optional."""
+        document = await _document(request)
+        known = {"oid": str, "tid": str, "audience": str, "seconds": int | float}
+        if any(name not in known or not isinstance(value, known[name]) for name, value in document.items()):
+            return _json(400, {"error": 'expected {"oid": text, "tid": text, "audience": text, "seconds": number}'})
+        span = float(document.get("seconds", 3600))
+        if not -MAX_SECONDS <= span <= MAX_SECONDS:
+            return _json(400, {"error": "seconds is out of range"})
+        now = self._ctx.now()
+        return _json(
+            200,
+            {
+                "access_token": self._issuer.token(now, **document),
+                "token_type": "Bearer",
+                "expires_in": int(span),
+                "expires_on": (now - UNIX_EPOCH) // TICKS_PER_SECOND + int(span),
+            },
+        )
 
 
 async def _document(request: Request) -> dict[str, Any]:
@@ -96,5 +126,11 @@ CONTROL: dict[tuple[str, str], _Page] = {
     ("GET",  "/control/clock"):   Admin.clock,
     ("POST", "/control/clock"):   Admin.advance_clock,
     ("POST", "/control/reset"):   Admin.reset,
+}
+OAUTH: dict[tuple[str, str], _Page] = {  # with --oauth development
+    ("GET",  "/oauth/jwks"):      Admin.jwks,
+}
+TOKENS: dict[tuple[str, str], _Page] = {
+    ("POST", "/control/token"):   Admin.token,
 }
 # fmt: on

@@ -4,6 +4,7 @@ from typing import Any
 
 from verditer.core import lease
 from verditer.core.errors import Code, StorageError, invalid_header, invalid_query, missing_header
+from verditer.rest.codecs import structured
 from verditer.rest.exchange import Exchange
 from verditer.rest.message import Request
 from verditer.rest.operation import BodyKind, Op
@@ -13,9 +14,12 @@ _HISTORY = ("snapshot", "versionid")
 
 
 async def decode_request(exchange: Exchange, op: Op) -> Any:
-    """None when the function wants no request struct."""
-    assert exchange.address is not None
+    """None when the function wants no request struct. What is not built is told so, whatever it was sent."""
+    if not op.is_built:
+        return None
     _check_history(exchange, op)
+    if structured.HEADER in exchange.request.headers:
+        _unwrap(exchange.request, op)
     _check_body(exchange.request, op)
     if op.takes.lease_request:
         return lease.parse_request(exchange.request.headers)
@@ -37,7 +41,7 @@ def _params(exchange: Exchange, op: Op) -> dict[str, Any]:
     query = exchange.address.query
     for param in op.takes.params:
         sent = (query if param.query else headers).get(param.wire)
-        if sent:
+        if sent or (param.blank and sent is not None):
             fields[param.field] = param.parse(param.wire, sent)
         elif param.required:
             if param.query:
@@ -68,9 +72,20 @@ def _check_history(exchange: Exchange, op: Op) -> None:
         return
     if all(name in query for name in _HISTORY):
         raise StorageError(Code.MutuallyExclusiveQueryParameters)
+    read = {param.wire for param in op.takes.params} | {name for name, _ in op.route.when}
     for name in _HISTORY:
-        if name in query and not any(param.wire == name for param in op.takes.params):
+        if name in query and name not in read:
             raise invalid_query(name, query[name])
+
+
+def _unwrap(request: Request, op: Op) -> None:
+    """Services see content. An operation that takes a plain body must not store the wrapping of a structured one."""
+    if op.takes.structured:
+        structured.check_form(request)
+    if op.body.kind is BodyKind.STREAM:
+        if not op.takes.structured:
+            raise invalid_header(structured.HEADER, request.headers[structured.HEADER])
+        request.body = structured.plain_body(request)
 
 
 def _check_body(request: Request, op: Op) -> None:

@@ -3,6 +3,9 @@
 from collections.abc import AsyncIterator
 from typing import Any
 
+import msgspec
+
+from verditer.rest.codecs import structured
 from verditer.rest.exchange import Exchange
 from verditer.rest.message import Response
 from verditer.rest.operation import Op
@@ -33,11 +36,19 @@ def encode_response(exchange: Exchange, op: Op, result: Any) -> Response:
     assert exchange.grant is not None
     if exchange.grant.overrides:
         headers = _overridden(headers, exchange)
+    form = exchange.request.headers.get(structured.HEADER) if op.takes.structured else None
+    if form is not None:
+        headers.append((structured.HEADER, form))  # clients compare it with what they sent
     status = answer.status if answer.status_of is None else answer.status_of(result)
     if answer.body is None:
         return Response(status=status, headers=headers)
     body = answer.body(result, exchange)
+    if isinstance(body, Response):
+        return msgspec.structs.replace(body, headers=headers + body.headers)
     if isinstance(body, Content):
+        if form is not None:
+            headers.append((structured.LENGTH_HEADER, str(body.length)))
+            body = Content(*structured.encode(body.body, body.length), body.status)
         return Response(status=body.status, headers=headers, body=body.body, length=body.length)
     headers.append(("Content-Type", answer.content_type or XML))
     return Response(status=status, headers=headers, body=body)

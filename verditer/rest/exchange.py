@@ -1,5 +1,7 @@
 """One request on its way through the pipeline: what is known of it so far. Steps fill it in; the log line reads it."""
 
+from typing import Any
+
 import msgspec
 
 from verditer.core.grant import Grant
@@ -18,4 +20,5 @@ class Exchange(msgspec.Struct, kw_only=True):
     op: Op | None = None
     grant: Grant | None = None
     create_only: bool = False
+    form: Any = None  # what the row's `accepts` chose
     version: str = LATEST_VERSION

@@ -11,15 +11,21 @@ from typing import Any
 from verditer.core import etag as etags
 from verditer.core.dates import iso, rfc1123
 from verditer.core.lease import Lease, duration_of, state_of
-from verditer.core.records.blob import Snapshot
+from verditer.core.limits import MAX_MESSAGES, MAX_VISIBILITY_SECONDS
+from verditer.core.records.blob import BlobType, Snapshot
 from verditer.rest import values as v
+from verditer.rest.codecs import odata
 from verditer.rest.operation import HeaderOut, Param, Takes
+from verditer.services.queue.current import show_receipt
+
+_VISIBILITY = v.number_from(0, MAX_VISIBILITY_SECONDS)
 
 # --- what requests bring --------------------------------------------------------------------------------------------------
 
 NOTHING = Takes()
 METADATA = Takes(metadata=True)
 LEASE_ACTION = Takes(lease_request=True)
+STRUCTURED = Takes(structured=True)
 
 # fmt: off
 VERSION = Takes((
@@ -66,6 +72,44 @@ SNAPSHOT = Takes((
 BLOCK_ID = Takes((
     Param("block_id",            "blockid",                       v.block_id, query=True, required=True),
 ))
+APPEND_POSITION = Takes((
+    Param("append_position",     "x-ms-blob-condition-appendpos", v.number),
+))
+APPEND_CONDITIONS = APPEND_POSITION | Takes((
+    Param("max_size",            "x-ms-blob-condition-maxsize",   v.number),
+))
+NEW_PAGE_BLOB = Takes((
+    Param("size",                "x-ms-blob-content-length",      v.number, required=True),
+    Param("sequence_number",     "x-ms-blob-sequence-number",     v.number),
+    Param("tier",                "x-ms-access-tier",              v.page_tier),
+))
+PAGE_PROPERTIES = PREFIXED_HEADERS | Takes((
+    Param("size",                "x-ms-blob-content-length",      v.number),
+    Param("sequence_action",     "x-ms-sequence-number-action",   v.sequence_action),
+    Param("sequence_number",     "x-ms-blob-sequence-number",     v.number),
+))
+PAGES = Takes((
+    Param("range",               "range",                         v.page_range),
+    Param("range",               "x-ms-range",                    v.page_range),
+    Param("sequence_at_most",    "x-ms-if-sequence-number-le",    v.number),
+    Param("sequence_below",      "x-ms-if-sequence-number-lt",    v.number),
+    Param("sequence_equal",      "x-ms-if-sequence-number-eq",    v.number),
+))
+PAGE_WRITE = Takes((
+    Param("page_write",          "x-ms-page-write",               v.page_write, required=True),
+))
+PAGE_RANGES = VERSION | SNAPSHOT | Takes((
+    Param("range",               "range",                         v.byte_range),
+    Param("range",               "x-ms-range",                    v.byte_range),
+    Param("marker",              "marker",                        v.text, query=True),
+    Param("max_results",         "maxresults",                    v.max_page_ranges, query=True),
+))
+PREVIOUS_SNAPSHOT = Takes((
+    Param("prev_snapshot",       "prevsnapshot",                  v.snapshot, query=True, required=True),
+))
+PREVIOUS_SNAPSHOT_URL = Takes((  # of managed disks, which there are none of
+    Param("prev_snapshot",       "x-ms-previous-snapshot-url",    v.unsupported, required=True),
+))
 BLOCK_LIST_TYPE = Takes((
     Param("block_list_type",     "blocklisttype",                 v.block_list_type, query=True),
 ))
@@ -74,13 +118,60 @@ PAGE = Takes((
     Param("marker",              "marker",                        v.text, query=True),
     Param("max_results",         "maxresults",                    v.max_results, query=True),
 ))
+FIND = Takes((
+    Param("where",               "where",                         v.text, query=True, required=True),
+    Param("marker",              "marker",                        v.text, query=True),
+    Param("max_results",         "maxresults",                    v.max_results, query=True),
+))
 CONTAINER_LISTING = PAGE | Takes((
     Param("include",             "include",                       v.container_include, query=True),
+))
+QUEUE_LISTING = PAGE | Takes((
+    Param("include",             "include",                       v.queue_include, query=True),
+))
+NEW_MESSAGE = VERSION | Takes((
+    Param("visibility_seconds",  "visibilitytimeout",             _VISIBILITY, query=True),
+    Param("ttl_seconds",         "messagettl",                    v.whole_number, query=True),
+))
+MESSAGE_COUNT = Takes((
+    Param("count",               "numofmessages",                 v.number_from(1, MAX_MESSAGES), query=True),
+))
+RETRIEVAL = MESSAGE_COUNT | Takes((
+    Param("visibility_seconds",  "visibilitytimeout",             v.number_from(1, MAX_VISIBILITY_SECONDS), query=True),
+    Param("peek_only",           "peekonly",                      v.peek_only, query=True),
+))
+POP_RECEIPT = Takes((
+    Param("pop_receipt",         "popreceipt",                    v.text, query=True, required=True),
+))
+NEW_VISIBILITY = Takes((
+    Param("visibility_seconds",  "visibilitytimeout",             _VISIBILITY, query=True, required=True),
 ))
 BLOB_LISTING = PAGE | Takes((
     Param("delimiter",           "delimiter",                     v.text, query=True),
     Param("include",             "include",                       v.list_include, query=True),
     Param("start_from",          "startfrom",                     v.text, query=True),
+))
+MATCH = Takes((
+    Param("if_match",            "if-match",                      odata.entity_tag),
+    Param("if_match",            "if-none-match",                 odata.refused),
+))
+NO_MATCH = Takes((
+    Param("if_match",            "if-none-match",                 odata.refused),
+))
+OTHER_OPTIONS = Takes(tuple(  # of OData, which Table does not have
+    Param("top",                 option,                          odata.not_implemented, query=True)
+    for option in ("$orderby", "$skip", "$expand", "$inlinecount", "$count")
+))
+TABLE_PAGE = OTHER_OPTIONS | Takes((
+    Param("filter",              "$filter",                       odata.filter_text, query=True),
+    Param("top",                 "$top",                          odata.page_size, query=True),
+    Param("next_table",          "nexttablename",                 odata.parse_token, query=True, blank=True),
+))
+ENTITY_PAGE = OTHER_OPTIONS | Takes((
+    Param("filter",              "$filter",                       odata.filter_text, query=True),
+    Param("top",                 "$top",                          odata.page_size, query=True),
+    Param("next_partition",      "nextpartitionkey",              odata.parse_token, query=True, blank=True),
+    Param("next_row",            "nextrowkey",                    odata.parse_token, query=True, blank=True),
 ))
 # fmt: on
 
@@ -125,6 +216,10 @@ def container_metadata(result: Any) -> list[tuple[str, str]]:
     return [(f"x-ms-meta-{name}", value) for name, value in result.container.metadata.items()]
 
 
+def queue_metadata(result: Any) -> list[tuple[str, str]]:
+    return [(f"x-ms-meta-{name}", value) for name, value in result.queue.metadata.items()]
+
+
 def blob_metadata(result: Any) -> list[tuple[str, str]]:
     return [(f"x-ms-meta-{name}", value) for name, value in result.blob.metadata.items()]
 
@@ -144,8 +239,21 @@ def blob_range(read: Any) -> list[tuple[str, str]]:
     return headers
 
 
+def blob_kind(result: Any) -> list[tuple[str, str]]:
+    """What only page blobs or only append blobs have."""
+    blob = result.blob
+    if blob.blob_type is BlobType.BLOCK:
+        return []
+    if blob.blob_type is BlobType.PAGE:
+        return [("x-ms-blob-sequence-number", str(blob.sequence_number))]
+    sealed = [("x-ms-blob-sealed", "true")] if blob.sealed else []
+    return [("x-ms-blob-committed-block-count", str(blob.block_count)), *sealed]
+
+
 def blob_tier(state: Any) -> list[tuple[str, str]]:
     blob = state.blob
+    if blob.tier is None and blob.blob_type is BlobType.PAGE:
+        return []  # only those of premium accounts have one
     if blob.tier is None:
         return [("x-ms-access-tier", "Hot"), ("x-ms-access-tier-inferred", "true")]
     changed = [("x-ms-access-tier-change-time", rfc1123(blob.tier_changed))] if blob.tier_changed is not None else []
@@ -206,9 +314,28 @@ BLOCK_LIST:       tuple[HeaderOut, ...] = (
     HeaderOut("Last-Modified",         lambda lists: lists.blob and lists.blob.etag, rfc1123),
     HeaderOut("x-ms-blob-content-length", lambda lists: str(lists.blob.size if lists.blob is not None else 0)),
 )
+SEQUENCE_NUMBER:  tuple[HeaderOut, ...] = (
+    _of("x-ms-blob-sequence-number",   "sequence_number", str),
+)
+APPENDED:         tuple[HeaderOut, ...] = (
+    _of("x-ms-blob-append-offset",     "append_offset", str),
+    _of("x-ms-blob-committed-block-count", "block_count", str),
+)
+SEALED            = (("x-ms-blob-sealed", "true"),)
+PAGE_LIST:        tuple[HeaderOut, ...] = (
+    *STAMP_BLOB,
+    _of("x-ms-blob-content-length",    "blob.size", str),
+)
 ACCOUNT_INFORMATION: tuple[HeaderOut, ...] = (
     _of("x-ms-sku-name",               "sku_name"),
     _of("x-ms-account-kind",           "account_kind"),
     HeaderOut("x-ms-is-hns-enabled",   lambda result: "true" if result.is_hns_enabled else "false"),
+)
+MESSAGES_COUNT:   tuple[HeaderOut, ...] = (
+    _of("x-ms-approximate-messages-count", "messages_count", str),
+)
+UPDATED_MESSAGE:  tuple[HeaderOut, ...] = (
+    _of("x-ms-popreceipt",             "receipt", show_receipt),
+    _of("x-ms-time-next-visible",      "visible", rfc1123),
 )
 # fmt: on

@@ -27,7 +27,9 @@ class Level(Enum):
     MESSAGE = "message"
     TABLES = "tables"
     TABLE = "table"
+    ENTITIES = "entities"
     ENTITY = "entity"
+    BATCH = "batch"
     SHARE = "share"
     PATH = "path"
     ANY = "any"
@@ -60,6 +62,7 @@ class Param:
     parse: Callable[[str, str], Any]  # (wire name, text) → value, or StorageError
     query: bool = False
     required: bool = False
+    blank: bool = False  # an empty text is a value too
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +72,15 @@ class Takes:
     params: tuple[Param, ...] = ()
     metadata: bool = False
     lease_request: bool = False
+    structured: bool = False  # its bytes, sent or answered, may have the form of `codecs/structured.py`
 
     def __or__(self, other: "Takes") -> "Takes":
-        return Takes(self.params + other.params, self.metadata or other.metadata, self.lease_request or other.lease_request)
+        return Takes(
+            self.params + other.params,
+            self.metadata or other.metadata,
+            self.lease_request or other.lease_request,
+            self.structured or other.structured,
+        )
 
 
 class BodyKind(Enum):
@@ -117,7 +126,7 @@ class Answer:
 
     status: int
     headers: tuple[HeaderOut, ...] = ()
-    body: Callable[[Any, Any], Any] | None = None  # (result, exchange) → bytes, or Content
+    body: Callable[[Any, Any], Any] | None = None  # (result, exchange) → bytes, Content, or a whole Response
     status_of: Callable[[Any], int] | None = None
     content_type: str | None = None
     groups: tuple[Group, ...] = ()
@@ -137,6 +146,8 @@ class Op:
     allow: Allow
     call: Callable[..., Any] | None
     answer: Answer
+    accepts: Callable[[Any], Any] | None = None  # exchange → the form of the answer, or a refusal before anything happens
+    changes: bool = False  # a GET that is no mere look: Get Messages
     request: type[Any] | None = field(init=False, default=None)
     arguments: tuple[str, ...] = field(init=False, default=())
     writes: bool = field(init=False, default=False)
@@ -148,7 +159,7 @@ class Op:
         object.__setattr__(self, "call", call)
         object.__setattr__(self, "arguments", tuple(inspect.signature(call).parameters)[2:])
         object.__setattr__(self, "request", hints.get("request"))
-        object.__setattr__(self, "writes", self.route.methods[0] not in ("GET", "HEAD", "OPTIONS"))
+        object.__setattr__(self, "writes", self.changes or self.route.methods[0] not in ("GET", "HEAD", "OPTIONS"))
 
     @property
     def is_built(self) -> bool:

@@ -11,7 +11,8 @@ Shape = tuple[Level, str, str]
 
 
 class Router:
-    def __init__(self, operations: Sequence[Op]) -> None:
+    def __init__(self, operations: Sequence[Op], *, wrong_verb: Code = Code.UnsupportedHttpVerb) -> None:
+        self._wrong_verb = wrong_verb
         self._rows: dict[tuple[str, Shape], tuple[Op, ...]] = {}
         for op in operations:
             for method in op.route.methods:
@@ -19,29 +20,30 @@ class Router:
                 self._rows[key] = (*self._rows.get(key, ()), op)
         self._shapes = {shape for _, shape in self._rows}
 
-    def find(self, request: Request, address: Address, level: Level) -> Op:
+    def find(self, request: Request, address: Address, level: Level, verb: str = "") -> Op:
+        """`verb` is what the request means where that is not the verb it was sent with."""
         query = address.query
+        verb = verb or request.method
         shape = (level, query.get("restype", "").lower(), query.get("comp", "").lower())
-        for op in self._rows.get((request.method, shape), ()):
-            if not op.route.when or all(_holds(request, address, name, value) for name, value in op.route.when):
+        for op in self._rows.get((verb, shape), ()):
+            for name, wanted in op.route.when:
+                sent = request.headers.get(name) or query.get(name)
+                if sent is None or (wanted is not None and sent.lower() != wanted.lower()):
+                    break
+            else:
                 return op
-        raise self._refusal(request, shape, query)
+        raise self._refusal(request, verb, shape, query)
 
-    def _refusal(self, request: Request, shape: Shape, query: Mapping[str, str]) -> StorageError:
+    def _refusal(self, request: Request, verb: str, shape: Shape, query: Mapping[str, str]) -> StorageError:
         """Say what is wrong: a header that decides, the verb, or the query."""
-        rows = self._rows.get((request.method, shape))
+        rows = self._rows.get((verb, shape))
         if rows is not None:
             name = rows[-1].route.when[0][0]
             sent = request.headers.get(name)
             return missing_header(name) if sent is None else invalid_header(name, sent)
         if shape in self._shapes:
-            return StorageError(Code.UnsupportedHttpVerb)
+            return StorageError(self._wrong_verb)
         for name in ("comp", "restype"):
             if name in query:
                 return invalid_query(name, query[name])
-        return StorageError(Code.UnsupportedHttpVerb)
-
-
-def _holds(request: Request, address: Address, name: str, wanted: str | None) -> bool:
-    sent = request.headers.get(name, address.query.get(name))
-    return sent is not None and (wanted is None or sent.lower() == wanted.lower())
+        return StorageError(self._wrong_verb)

@@ -3,20 +3,25 @@
 import base64
 import binascii
 import re
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NoReturn
 
 from verditer.core import tags
 from verditer.core.dates import parse_iso
-from verditer.core.errors import Code, StorageError, invalid_header, invalid_query
-from verditer.core.limits import MAX_BLOCK_ID, MAX_PAGE
+from verditer.core.errors import Code, StorageError, invalid_header, invalid_query, query_out_of_range
+from verditer.core.limits import MAX_BLOCK_ID, MAX_PAGE, MAX_PAGE_RANGES
+from verditer.services.blob.page import SequenceAction
 
 _RANGE = re.compile(r"bytes=(\d{1,19})-(\d{0,19})")
 TIERS = {tier.lower(): tier for tier in ("Hot", "Cool", "Cold", "Archive")}
+PAGE_TIERS = {f"p{number}": f"P{number}" for number in (4, 6, 10, 15, 20, 30, 40, 50, 60, 70, 80)}  # premium page blobs
 LIST_INCLUDES = frozenset(
     {"snapshots", "metadata", "uncommittedblobs", "copy", "deleted", "tags", "versions", "deletedwithversions",
      "immutabilitypolicy", "legalhold", "permissions"}
 )  # fmt: skip
 CONTAINER_INCLUDES = frozenset({"metadata", "deleted", "system"})
+QUEUE_INCLUDES = frozenset({"metadata"})
+_INT32 = range(-(2**31), 2**31)
 
 
 def text(name: str, value: str) -> str:
@@ -61,6 +66,46 @@ def byte_range(name: str, value: str) -> tuple[int, int | None] | None:
     raise invalid_header(name, value)
 
 
+def page_range(name: str, value: str) -> tuple[int, int]:
+    """`bytes=a-b` with both ends: which pages to write is never a guess."""
+    match = _RANGE.fullmatch(value.strip())
+    if match is None or not match[2] or int(match[1]) > int(match[2]):
+        raise invalid_header(name, value)
+    return int(match[1]), int(match[2])
+
+
+def page_write(name: str, value: str) -> str:
+    """`clear` has a row of its own."""
+    if value.lower() != "update":
+        raise invalid_header(name, value)
+    return value.lower()
+
+
+def number(name: str, value: str) -> int:
+    """A whole number of 63 bits in a header: sizes, positions, sequence numbers."""
+    if re.fullmatch(r"[0-9]{1,19}", value) is None or int(value) >= 2**63:
+        raise invalid_header(name, value)
+    return int(value)
+
+
+def sequence_action(name: str, value: str) -> SequenceAction:
+    try:
+        return SequenceAction(value.lower())
+    except ValueError:
+        raise invalid_header(name, value) from None
+
+
+def unsupported(name: str, value: str) -> NoReturn:
+    raise StorageError(Code.UnsupportedHeader, details={"HeaderName": name, "HeaderValue": value})
+
+
+def page_tier(name: str, value: str) -> str:
+    tier = PAGE_TIERS.get(value.lower())
+    if tier is None:
+        raise invalid_header(name, value)
+    return tier
+
+
 def access_tier(name: str, value: str) -> str:
     tier = TIERS.get(value.lower())
     if tier is None:
@@ -93,17 +138,43 @@ def snapshot(name: str, value: str) -> int:
 
 def max_results(name: str, value: str) -> int:
     """Above the ceiling is clipped; zero, negative or not a number is refused."""
+    return _at_most(MAX_PAGE, name, value)
+
+
+def max_page_ranges(name: str, value: str) -> int:
+    return _at_most(MAX_PAGE_RANGES, name, value)
+
+
+def _at_most(ceiling: int, name: str, value: str) -> int:
     if re.fullmatch(r"-?\d{1,18}", value) is None:
         raise invalid_query(name, value)
     if int(value) < 1:
-        details = {
-            "QueryParameterName": name,
-            "QueryParameterValue": value,
-            "MinimumAllowed": "1",
-            "MaximumAllowed": str(MAX_PAGE),
-        }
-        raise StorageError(Code.OutOfRangeQueryParameterValue, details=details)
-    return min(int(value), MAX_PAGE)
+        raise query_out_of_range(name, value, 1, ceiling)
+    return min(int(value), ceiling)
+
+
+def whole_number(name: str, value: str) -> int:
+    """Of 32 bits, as Azure reads it."""
+    if re.fullmatch(r"[+-]?\d{1,10}", value) is None or int(value) not in _INT32:
+        raise invalid_query(name, value)
+    return int(value)
+
+
+def number_from(minimum: int, maximum: int) -> Callable[[str, str], int]:
+    def parse(name: str, value: str) -> int:
+        number = whole_number(name, value)
+        if not minimum <= number <= maximum:
+            raise query_out_of_range(name, value, minimum, maximum)
+        return number
+
+    return parse
+
+
+def peek_only(name: str, value: str) -> bool:
+    """`true` has a row of its own."""
+    if value.lower() != "false":
+        raise invalid_query(name, value)
+    return False
 
 
 def block_id(name: str, value: str) -> bytes:
@@ -130,6 +201,10 @@ def list_include(name: str, value: str) -> frozenset[str]:
 
 def container_include(name: str, value: str) -> frozenset[str]:
     return _include(name, value, CONTAINER_INCLUDES)
+
+
+def queue_include(name: str, value: str) -> frozenset[str]:
+    return _include(name, value, QUEUE_INCLUDES)
 
 
 def _include(name: str, value: str, known: frozenset[str]) -> frozenset[str]:

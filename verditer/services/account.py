@@ -19,8 +19,8 @@ def parse_accounts(text: str) -> dict[str, Account]:
     accounts = {}
     for entry in filter(None, (part.strip() for part in text.split(";"))):
         name, *keys = entry.split(":")
-        if not name or not 1 <= len(keys) <= 2:
-            raise ValueError(f"account {name or entry!r}: expected name:key1[:key2]")
+        if not name or not 1 <= len(keys) <= 2 or not all(keys):
+            raise ValueError(f"account {name!r}: expected name:key1[:key2]")
         try:
             decoded = tuple(base64.b64decode(key, validate=True) for key in keys)
         except binascii.Error:

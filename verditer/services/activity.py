@@ -1,22 +1,48 @@
-"""Which reads and uploads are running in this process. The collector asks, so that it never removes bytes in use."""
+"""Which reads and uploads are running, here and in every other process of the store: the collector removes no bytes in use.
+
+Each process announces how far back its work reaches (`Horizon`), often, and before it first names an extent. One that has
+been silent for long is taken for dead. It may only have slept, and wake with an upload in hand whose extent was swept as
+left over. So an extent is named only while the last announcement is fresh (`Work.write`), and never by work that was
+running when the process was given up: such an upload is refused, and its client sends it again.
+"""
 
 import itertools
-from collections.abc import AsyncIterator, Iterator
+import uuid
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
+from typing import TypeVar
+
+from verditer.core.dates import seconds
+from verditer.core.errors import Code, StorageError
+from verditer.core.records.activity import Horizon
+from verditer.core.records.record import Span
+from verditer.partition.engine import Engine, Scope, Transaction
+
+T = TypeVar("T")
+
+ANNOUNCE_SECONDS = 30.0
+SILENT = seconds(600)  # a process that has not been heard of for this long is gone
+MARGIN = seconds(60)  # what a commit may take, what clocks may disagree by, what passes before a new read is known
+_EVERYBODY = Span(b"", b"\xff" * 64)
+_SCOPE = ("jobs", "horizon")
 
 
 class Activity:
+    """One for each process. `process` changes when others gave this one up: its former work is no longer vouched for."""
+
     def __init__(self) -> None:
+        self.process = _new_process()
+        self._announced = 0  # the time of the last announcement the store took; 0 before the first
         self._running: dict[int, int] = {}
         self._numbers = itertools.count()
 
     @contextmanager
-    def since(self, start: int) -> Iterator[None]:
+    def since(self, start: int) -> Iterator["Work"]:
         """Running from `start` (ticks) until the block ends."""
         number = next(self._numbers)
         self._running[number] = start
         try:
-            yield
+            yield Work(self, self.process)
         finally:
             del self._running[number]
 
@@ -28,3 +54,79 @@ class Activity:
 
     def oldest(self, now: int) -> int:
         return min(self._running.values(), default=now)
+
+    async def announce(self, engine: Engine) -> int:
+        """Say how far back this process reaches. The answer: what was let go or made before this, nobody uses any more."""
+        process, first = self.process, not self._announced
+        now = engine.now()
+        oldest = min(now, self.oldest(now))
+
+        def commit(tx: Transaction) -> tuple[int, int] | None:
+            if not first and tx.get(Horizon, process) is None:
+                return None
+            tx.put(Horizon(process=process, oldest=oldest, seen=tx.now))
+            return tx.now, min(oldest, _reach_of_others(tx, process)) - MARGIN
+
+        outcome = await engine.write(_SCOPE, commit)
+        if outcome is None:
+            if self.process == process:
+                self.process, self._announced = _new_process(), 0
+            return await self.announce(engine)
+        seen, horizon = outcome
+        if self.process == process:
+            self._announced = max(self._announced, seen)
+        return horizon
+
+    async def retire(self, engine: Engine) -> None:
+        """Nothing runs here any more."""
+        process, self._announced = self.process, 0
+        await engine.write(_SCOPE, lambda tx: tx.delete(Horizon, process))
+
+    def vouches_for(self, process: str, now: int) -> bool:
+        return process == self.process and now < self._announced + SILENT - MARGIN
+
+
+class Work:
+    """A read or an upload that is running."""
+
+    __slots__ = ("_activity", "_process")
+
+    def __init__(self, activity: Activity, process: str) -> None:
+        self._activity = activity
+        self._process = process
+
+    async def write(self, engine: Engine, scope: Scope, body: Callable[[Transaction], T]) -> T:
+        """As `engine.write`, for a body that names an extent this work has written."""
+
+        def vouched(tx: Transaction) -> T:
+            if not self._activity.vouches_for(self._process, tx.now):
+                raise _Unheard
+            return body(tx)
+
+        for _ in range(3):  # stale, given up; a third time when the clock jumps in between
+            try:
+                return await engine.write(scope, vouched)
+            except _Unheard:
+                await self._activity.announce(engine)
+        raise StorageError(Code.ServerBusy)
+
+
+class _Unheard(Exception):
+    """The other processes may believe that this one is gone."""
+
+
+def _reach_of_others(tx: Transaction, process: str) -> int:
+    """How far back the other processes reach. Those that are gone are forgotten on the way."""
+    oldest = tx.now
+    for other in list(tx.scan(Horizon, _EVERYBODY)):
+        if other.process == process:
+            continue
+        if other.seen < tx.now - SILENT:
+            tx.delete(Horizon, other.process)
+        else:
+            oldest = min(oldest, other.oldest)
+    return oldest
+
+
+def _new_process() -> str:
+    return str(uuid.uuid4())

@@ -3,7 +3,9 @@
 from verditer.core.errors import StorageError
 from verditer.core.records.account import ServiceProperties
 from verditer.core.records.container import Container, Forgotten
+from verditer.core.records.queue import Queue
 from verditer.core.records.record import span_of
+from verditer.core.records.table import Table
 from verditer.partition.engine import Transaction
 from verditer.services.context import Context
 
@@ -27,6 +29,12 @@ async def reset_account(ctx: Context, account: str) -> None:
         for container in list(tx.scan(Container, span_of(account))):
             tx.delete(Container, container.account, container.name)
             tx.put(Forgotten(id=container.id))
+        for queue in list(tx.scan(Queue, span_of(account))):
+            tx.delete(Queue, queue.account, queue.name)
+            tx.put(Forgotten(id=queue.id))
+        for table in list(tx.scan(Table, span_of(account))):
+            tx.delete(Table, table.account, table.name)
+            tx.put(Forgotten(id=table.id))
         for properties in list(tx.scan(ServiceProperties, span_of(account))):
             tx.delete(ServiceProperties, properties.account, properties.service)
 

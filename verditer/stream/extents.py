@@ -52,4 +52,4 @@ class ExtentStore(Protocol):
         """(id, size) of every extent, also of those in flight and those a crash left half written."""
 
     def is_writing(self, extent: str) -> bool:
-        """In flight in this process. Others may write too: collect only what two looks, apart in time, found alike in size."""
+        """In flight in this process. What other processes write, only they know: the collector goes by what they announce."""

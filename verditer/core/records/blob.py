@@ -6,6 +6,7 @@ from typing import ClassVar
 import msgspec
 
 from verditer.core.lease import Lease
+from verditer.core.records.content import Pieces
 from verditer.core.records.record import Record
 
 
@@ -41,6 +42,10 @@ class Blob(Record, tag=1, frozen=True, kw_only=True):
     tier_changed: int | None = None
     lease: Lease | None = None
     shared: bool = False  # another content names the same extents, so dropping this one frees none
+    pieces: Pieces | None = None  # append and page blobs: the bytes are in `Piece` rows
+    sequence_number: int | None = None  # page blobs
+    block_count: int | None = None  # append blobs
+    sealed: bool = False
 
 
 class Snapshot(Blob, tag=1, frozen=True, kw_only=True):

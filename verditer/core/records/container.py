@@ -35,7 +35,7 @@ class Container(Record, tag=1, frozen=True, kw_only=True):
 
 
 class Forgotten(Record, tag=1, frozen=True, kw_only=True):
-    """The id of a container that was deleted: its children are still stored, and the sweeper removes them."""
+    """The id of a container or queue that was deleted: its children are still stored, and the collector removes them."""
 
     TABLE = "forgotten"
     KEY = ("id",)

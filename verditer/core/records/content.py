@@ -1,8 +1,12 @@
-"""Where the bytes of a blob are: beside its record when small, otherwise slices of extents.
+"""Where the bytes of a blob are: beside its record when small, otherwise slices of extents, or pieces that change in place.
 
 Content has an id of its own, so that metadata, leases and listings never move bytes. One blob record owns one content
-(invariant 5); a snapshot receives a content of its own that names the same extents.
+(invariant 5); a snapshot receives a content of its own that names the same extents. The content of append and page blobs is
+made of `Piece` rows instead, which a blob and its snapshots share: each sees it through a `View` of its own.
+`services/blob/pieces.py` keeps these rows and explains them.
 """
+
+from typing import ClassVar
 
 import msgspec
 
@@ -57,3 +61,78 @@ class Garbage(Record, tag=1, frozen=True, kw_only=True):
 
     since: int
     extent: str
+
+
+class Pieces(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
+    """What the record of an append or page blob knows of its pieces. `small_bytes` counts those that live in rows."""
+
+    epoch: int  # when the last snapshot was taken: pieces written from then on carry this number
+    view: int  # the record sees the pieces that were there at this moment
+    small_bytes: int = 0
+
+
+class Piece(Record, tag=1, frozen=True, kw_only=True):
+    """A run of bytes in the current state of a content: in `data` when small, else `length` bytes of an extent."""
+
+    TABLE = "piece"
+    KEY: ClassVar[tuple[str, ...]] = ("content_id", "start")
+
+    content_id: int
+    start: int
+    length: int
+    epoch: int
+    data: bytes = b""
+    extent: str | None = None
+    offset: int = 0
+
+    @property
+    def end(self) -> int:
+        return self.start + self.length
+
+
+class FormerPiece(Piece, tag=1, frozen=True, kw_only=True):
+    """A piece that was written over or cleared in epoch `died`, and that a snapshot still sees."""
+
+    TABLE = "former_piece"
+    KEY = ("content_id", "start", "died")
+
+    died: int
+
+
+class SmallPiece(Record, tag=1, frozen=True, kw_only=True):
+    """Says that the piece at `start` has its bytes in its row, so that these are found without walking the others."""
+
+    TABLE = "small_piece"
+    KEY = ("content_id", "start")
+
+    content_id: int
+    start: int
+    length: int
+
+
+class View(Record, tag=1, frozen=True, kw_only=True):
+    """Somebody sees this content as it was at `view`. `scope` is the lock under which its pieces change."""
+
+    TABLE = "content_view"
+    KEY = ("content_id", "view")
+
+    content_id: int
+    view: int
+    scope: tuple[str, ...]
+
+
+class ClosedView(View, tag=1, frozen=True, kw_only=True):
+    """A view that is gone. The collector removes the pieces that nobody else sees."""
+
+    TABLE = "closed_content_view"
+
+
+class ExtentUse(Record, tag=1, frozen=True, kw_only=True):
+    """How many pieces of a content are in one extent. With the last one the extent becomes garbage."""
+
+    TABLE = "extent_use"
+    KEY = ("content_id", "extent")
+
+    content_id: int
+    extent: str
+    count: int

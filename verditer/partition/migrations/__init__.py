@@ -37,6 +37,9 @@ def plan(version: int, tables: Collection[str], records: Sequence[type[Record]],
     if version > VERSION:
         raise EngineUnavailable(f"the store has schema version {version}; this verditer knows up to {VERSION}")
     statements = [statement for number, step in STEPS if number > version for statement in step]
+    if "counter" not in tables:
+        columns = f"key {dialect.bytes_type} PRIMARY KEY, value BIGINT NOT NULL"
+        statements.append(f"CREATE TABLE counter ({columns}){dialect.table_options}")
     for kind in records:
         if kind.TABLE not in tables:
             statements += _table(kind, dialect)

@@ -1,17 +1,18 @@
 """Who is calling: a request becomes a `Grant`, or a refusal. What the grant is good for, `core.grant.admit` decides.
 
-`shared_key`, `sas` and `anonymous` are the schemes; nothing here reads a record: the pipeline brings the account and,
-when a scheme asks for it, what the container says (`container_access`).
+`shared_key`, `sas`, `delegation`, `oauth` and `anonymous` are the schemes; nothing here reads a record: the pipeline brings
+the account and, when a scheme asks for it, what the container says (`container_access`) or a delegation key (`key_value`).
 """
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from enum import Enum
 from typing import Literal
 
 from verditer.core.errors import Code, StorageError
 from verditer.core.grant import ContainerAccess, Grant
 from verditer.rest.address import Address
-from verditer.rest.auth import anonymous, sas, shared_key
+from verditer.rest.auth import anonymous, delegation, oauth, sas, shared_key
 from verditer.rest.auth.signature import authentication_failed
 from verditer.rest.message import Request
 from verditer.services.account import Account
@@ -22,6 +23,8 @@ Service = Literal["blob", "queue", "table", "file"]
 class Credentials(Enum):
     SHARED_KEY = "Shared Key or Shared Key Lite"
     SAS = "shared access signature"
+    DELEGATION_SAS = "user delegation SAS"
+    BEARER = "bearer token"
     ANONYMOUS = "none"
 
 
@@ -32,6 +35,8 @@ async def authenticate(
     account: Account,
     now: int,
     container_access: Callable[[str], Awaitable[ContainerAccess | None]],
+    trust: oauth.Trust | None = None,
+    key_value: delegation.KeyValue | None = None,
 ) -> Grant:
     """`container_access` is awaited for anonymous callers and for a SAS that names a stored access policy, never else."""
     scheme = scheme_of(request, address)
@@ -39,18 +44,27 @@ async def authenticate(
         return await sas.authenticate(request, address, service, account, now, container_access)
     if scheme is Credentials.SHARED_KEY:
         return shared_key.authenticate(request, address, service, account, now)
-    return await anonymous.authenticate(request, address, service, container_access)
+    if scheme is Credentials.BEARER:
+        return await oauth.authenticate(request, address, service, account, now, trust)
+    if scheme is Credentials.DELEGATION_SAS:
+        return await delegation.authenticate(request, address, service, account, now, trust, key_value)
+    grant = await anonymous.authenticate(request, address, service, container_access)
+    return grant if trust is None else replace(grant, challenge=trust.challenge)
 
 
 def scheme_of(request: Request, address: Address) -> Credentials:
     authorization = request.headers.get("authorization")
     if authorization is None:
-        return Credentials.SAS if "sig" in address.query else Credentials.ANONYMOUS
-    if "sig" in address.query:
-        raise authentication_failed("A request carries an Authorization header or a shared access signature, not both.")
+        if "sig" not in address.query:
+            return Credentials.ANONYMOUS
+        return Credentials.DELEGATION_SAS if "skoid" in address.query else Credentials.SAS
     scheme = authorization.partition(" ")[0].lower()
+    if "sig" in address.query:
+        if scheme == "bearer" and "skoid" in address.query and "sduoid" in address.query:
+            return Credentials.DELEGATION_SAS  # good for one user only, who has to say so
+        raise authentication_failed("A request carries an Authorization header or a shared access signature, not both.")
     if scheme in ("sharedkey", "sharedkeylite"):
         return Credentials.SHARED_KEY
     if scheme == "bearer":
-        raise authentication_failed("Bearer tokens are not accepted by this server yet.")
+        return Credentials.BEARER
     raise StorageError(Code.InvalidAuthenticationInfo)

@@ -14,15 +14,15 @@ from urllib.parse import unquote
 
 from verditer.core.dates import parse_iso, rfc1123
 from verditer.core.errors import Code, StorageError
-from verditer.core.grant import ContainerAccess, Grant, Scheme
+from verditer.core.grant import ContainerAccess, EntityReach, Grant, Scheme
 from verditer.rest.address import Address
 from verditer.rest.auth.signature import authentication_failed, matches
-from verditer.rest.auth.target import target_of
+from verditer.rest.auth.target import holder_of, target_of
 from verditer.rest.message import Request
 from verditer.services.account import Account
 
 _FIELDS = (
-    *("sv", "sp", "st", "se", "si", "sip", "spr", "sr", "ses", "ss", "srt", "sig", "skoid"),
+    *("sv", "sp", "st", "se", "si", "sip", "spr", "sr", "ses", "ss", "srt", "sig"),
     *("rscc", "rscd", "rsce", "rscl", "rsct"),
 )
 _OVERRIDES = {
@@ -41,6 +41,16 @@ _SERVICE_LAYOUTS = (
     ("2018-11-09", "sp st se resource si sip spr sv sr snapshot rscc rscd rsce rscl rsct"),
     ("2020-12-06", "sp st se resource si sip spr sv sr snapshot ses rscc rscd rsce rscl rsct"),
 )
+_QUEUE_LAYOUTS = (
+    ("", "sp st se resource si"),
+    ("2012-02-12", "sp st se resource si sv"),
+    ("2015-04-05", "sp st se resource si sip spr sv"),
+)
+_TABLE_LAYOUTS = (
+    ("", "sp st se resource si sv spk srk epk erk"),
+    ("2015-04-05", "sp st se resource si sip spr sv spk srk epk erk"),
+)
+_KEYS = ("spk", "srk", "epk", "erk")
 _ACCOUNT_LAYOUTS = (
     ("2015-04-05", "account sp ss srt st se sip spr sv"),
     ("2020-12-06", "account sp ss srt st se sip spr sv ses"),
@@ -67,8 +77,10 @@ class Token:
 class Target(NamedTuple):
     """What of the request a service SAS signs. More than one spelling where clients differ. A tuple, as it is a cache key."""
 
-    resources: tuple[str, ...]  # account/container[/blob]
+    resources: tuple[str, ...]  # account/container[/blob], account/queue
     snapshot: str = ""
+    service: str = "blob"
+    keys: tuple[str | None, ...] = ()  # table: the values of `_KEYS`
 
 
 _WHOLE_ACCOUNT = Target(resources=())
@@ -83,11 +95,11 @@ async def authenticate(
     container_access: Callable[[str], Awaitable[ContainerAccess | None]],
 ) -> Grant:
     query = address.query
-    target = _WHOLE_ACCOUNT if "srt" in query or "ss" in query else _target(address, service, query.get("sr", ""))
+    target = _WHOLE_ACCOUNT if "srt" in query or "ss" in query else signed_target(address, service, query.get("sr", ""))
     token = verify(tuple(map(query.get, _FIELDS)), target, account)
     if token.policy:
-        token = _with_policy(token, await container_access(target_of(address)[0]))
-    _check_circumstances(token, request, service, now)
+        token = _with_policy(token, await container_access(holder_of(address, service)))
+    check_circumstances(token, request, service, now)
     return token.grant
 
 
@@ -95,17 +107,18 @@ async def authenticate(
 def verify(values: tuple[str | None, ...], target: Target, account: Account) -> Token:
     """Read the token's fields, in the order of `_FIELDS`, and check its signature. A pure function, hence the cache."""
     fields = {name: value or "" for name, value in zip(_FIELDS, values, strict=True)}
-    _check_form(fields)
+    check_form(fields)
     whole_account = target is _WHOLE_ACCOUNT
     texts = [_account_text(fields, account.name)] if whole_account else _service_texts(fields, target)
     if not any(matches(account.keys, text, fields["sig"]) for text in texts):
         raise authentication_failed(f"Signature did not match. String to sign used was {texts[0]}")
-    return _account_token(fields) if whole_account else _service_token(fields)
+    if whole_account:
+        return _account_token(fields)
+    token = service_token(fields, target.service)
+    return replace(token, grant=replace(token.grant, entities=_entity_reach(target))) if target.keys else token
 
 
-def _check_form(fields: dict[str, str]) -> None:
-    if fields["skoid"]:
-        raise authentication_failed("User delegation signatures are not accepted by this server yet.")
+def check_form(fields: dict[str, str]) -> None:
     if fields["sv"] and _VERSION.fullmatch(fields["sv"]) is None:
         raise authentication_failed("sv is not a valid version.")
     # A line break inside a field would let a token be read by another version's layout, dropping what it restricts.
@@ -123,9 +136,14 @@ def _account_text(fields: dict[str, str], account: str) -> str:
 
 
 def _service_texts(fields: dict[str, str], target: Target) -> list[str]:
+    prefix = f"/{target.service}/" if fields["sv"] >= "2015-02-21" else "/"
+    if target.service == "queue":
+        return ["\n".join(_lines(_QUEUE_LAYOUTS, fields | {"resource": prefix + target.resources[0]}))]
+    if target.service == "table":
+        keys = {name: key or "" for name, key in zip(_KEYS, target.keys, strict=True)}
+        return ["\n".join(_lines(_TABLE_LAYOUTS, fields | keys | {"resource": prefix + target.resources[0]}))]
     if fields["sv"] < _RESOURCE_SINCE[fields["sr"]]:
         raise authentication_failed(f"sr={fields['sr']} is not valid in version '{fields['sv']}'.")
-    prefix = "/blob/" if fields["sv"] >= "2015-02-21" else "/"
     return [
         "\n".join(_lines(_SERVICE_LAYOUTS, fields | {"resource": prefix + resource, "snapshot": target.snapshot}))
         for resource in target.resources
@@ -142,9 +160,12 @@ def _account_token(fields: dict[str, str]) -> Token:
     return _token(fields, grant, policy="", services=fields["ss"])
 
 
-def _service_token(fields: dict[str, str]) -> Token:
-    overrides = {header: fields[name] for name, header in _OVERRIDES.items() if fields[name]}
-    reach = fields["sr"] if fields["sr"] in ("c", "d") else "b"
+def service_token(fields: dict[str, str], service: str) -> Token:
+    """What only blobs sign (the kind of resource, response headers) counts only for blobs."""
+    overrides, reach = dict[str, str](), "c"
+    if service == "blob":
+        overrides = {header: fields[name] for name, header in _OVERRIDES.items() if fields[name]}
+        reach = fields["sr"] if fields["sr"] in ("c", "d") else "b"
     grant = Grant(scheme=Scheme.SERVICE_SAS, letters=fields["sp"], reach=reach, version=fields["sv"], overrides=overrides)
     if not fields["si"]:
         for name in ("sp", "se"):
@@ -196,8 +217,14 @@ def _ip(text: str) -> tuple[int, int] | None:
     return address.version, int(address)
 
 
-def _target(address: Address, service: str, kind: str) -> Target:
+def signed_target(address: Address, service: str, kind: str) -> Target:
     """What the request addresses, as a SAS of this kind would have signed it."""
+    if service == "queue":
+        if not address.segments:
+            raise authentication_failed("A service SAS for a queue does not reach this resource.")
+        return Target(resources=(f"{address.account}/{address.segments[0]}",), service=service)
+    if service == "table":
+        return _table_target(address)
     if service != "blob":
         raise authentication_failed(f"Service SAS is not accepted for the {service} service by this server yet.")
     if kind not in _RESOURCE_SINCE:
@@ -214,6 +241,31 @@ def _target(address: Address, service: str, kind: str) -> Target:
     return Target(
         resources=tuple(f"{root}/{name}" if name else root for name in dict.fromkeys(names)),
         snapshot=_snapshot(address, kind),
+    )
+
+
+def _table_target(address: Address) -> Target:
+    """The table is the one the token names; the operation checks that it is the one it works on."""
+    table = address.query.get("tn", "").lower()
+    keys = tuple(map(address.query.get, _KEYS))
+    start_partition, start_row, end_partition, end_row = keys
+    if not table:
+        raise authentication_failed("tn is mandatory. Cannot be empty")
+    if (start_row is not None and start_partition is None) or (end_row is not None and end_partition is None):
+        raise authentication_failed("srk needs spk, and erk needs epk.")
+    if any("\n" in value for value in (table, *filter(None, keys))):
+        raise authentication_failed("Signature fields not well formed.")
+    return Target(resources=(f"{address.account}/{table}",), service="table", keys=keys)
+
+
+def _entity_reach(target: Target) -> EntityReach:
+    start_partition, start_row, end_partition, end_row = target.keys
+    return EntityReach(
+        table=target.resources[0].partition("/")[2],
+        start_partition=start_partition,
+        start_row=start_row,
+        end_partition=end_partition,
+        end_row=end_row,
     )
 
 
@@ -256,7 +308,7 @@ def _with_policy(token: Token, access: ContainerAccess | None) -> Token:
     return replace(token, grant=replace(token.grant, letters=letters), start=token.start or policy.start, expiry=expiry)
 
 
-def _check_circumstances(token: Token, request: Request, service: str, now: int) -> None:
+def check_circumstances(token: Token, request: Request, service: str, now: int) -> None:
     """What may differ from one request to the next although the token is the same."""
     assert token.expiry is not None
     if now >= token.expiry or (token.start is not None and now < token.start):

@@ -14,3 +14,12 @@ def target_of(address: Address) -> tuple[str, str]:
     if is_root_blob(segments) and not address.query.get("restype"):
         return ROOT_CONTAINER, segments[0]
     return segments[0], ""
+
+
+def holder_of(address: Address, service: str) -> str:
+    """The container, queue or table whose stored access policies a SAS may name."""
+    if service == "blob":
+        return target_of(address)[0]
+    if service == "table":
+        return address.query.get("tn", "")
+    return address.segments[0] if address.segments else ""

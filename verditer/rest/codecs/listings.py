@@ -7,7 +7,7 @@ from urllib.parse import quote
 from verditer.core import etag as etags
 from verditer.core.dates import iso, rfc1123
 from verditer.core.lease import Lease, duration_of, state_of
-from verditer.core.records.blob import Blob, Snapshot, StagedBlob
+from verditer.core.records.blob import Blob, BlobType, Snapshot, StagedBlob
 from verditer.core.records.container import Container
 from verditer.rest.codecs.xml import element, escape, is_representable, render
 from verditer.services.blob.answers import BlobPage, ContainerPage, Prefix
@@ -83,8 +83,9 @@ def _blob(blob: Blob, now: int, metadata: bool, tags: bool) -> str:
         f"{element('Content-Encoding', blob.content_encoding)}{element('Content-Language', blob.content_language)}"
         f"<Content-CRC64 />{f'<Content-MD5>{md5}</Content-MD5>' if md5 else '<Content-MD5 />'}"
         f"{element('Cache-Control', blob.cache_control)}{element('Content-Disposition', blob.content_disposition)}"
-        f"<BlobType>{blob.blob_type.value}</BlobType>{_tier(blob)}{lease}<ServerEncrypted>true</ServerEncrypted>"
-        f"{f'<TagCount>{len(blob.tags)}</TagCount>' if blob.tags else ''}</Properties>"
+        f"{_sequence_number(blob)}<BlobType>{blob.blob_type.value}</BlobType>{_tier(blob)}{lease}<ServerEncrypted>true</ServerEncrypted>"
+        f"{f'<TagCount>{len(blob.tags)}</TagCount>' if blob.tags else ''}"
+        f"{'<Sealed>true</Sealed>' if blob.sealed else ''}</Properties>"
         f"{_metadata(blob.metadata) if metadata else ''}{_tags(blob.tags) if tags and blob.tags else ''}<OrMetadata /></Blob>"
     )
 
@@ -103,7 +104,14 @@ def _name(name: str) -> str:
     return f'<Name Encoded="true">{quote(name, safe="/")}</Name>'
 
 
+def _sequence_number(blob: Blob) -> str:
+    number = blob.sequence_number
+    return f"<x-ms-blob-sequence-number>{number}</x-ms-blob-sequence-number>" if number is not None else ""
+
+
 def _tier(blob: Blob) -> str:
+    if blob.tier is None and blob.blob_type is BlobType.PAGE:
+        return ""  # only those of premium accounts have one
     if blob.tier is None:
         return "<AccessTier>Hot</AccessTier><AccessTierInferred>true</AccessTierInferred>"
     changed = f"<AccessTierChangeTime>{rfc1123(blob.tier_changed)}</AccessTierChangeTime>" if blob.tier_changed else ""

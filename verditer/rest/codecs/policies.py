@@ -1,5 +1,6 @@
 """Stored access policies: the SignedIdentifiers document of Get and Set ACL, the same for every service."""
 
+from collections.abc import Iterable
 from typing import Any
 from xml.etree.ElementTree import Element
 
@@ -43,7 +44,11 @@ def _moment(node: Element, name: str) -> int | None:
 
 
 def render_policies(state: ContainerState, exchange: object) -> bytes:
-    rows = "".join(_render(policy) for policy in state.container.policies)
+    return render_policy_list(state.container.policies)
+
+
+def render_policy_list(policies: Iterable[AccessPolicy]) -> bytes:
+    rows = "".join(_render(policy) for policy in policies)
     return render(f"<SignedIdentifiers>{rows}</SignedIdentifiers>" if rows else "<SignedIdentifiers />")
 
 

@@ -11,9 +11,9 @@ from verditer.core.errors import Code, StorageError
 BOM = b"\xef\xbb\xbf"  # Azure's classic front end begins every document with it
 DECLARATION = b'<?xml version="1.0" encoding="utf-8"?>'
 
-_SPECIAL = re.compile(r"[&<>\"\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+_SPECIAL = re.compile(r"[&<>\"\x00-\x08\x0b-\x1f\ud800-\udfff\ufffe\uffff]")
 _ILLEGAL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
-_ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;"}
+_ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "\r": "&#13;"}  # a bare \r is read back as \n
 
 
 def escape(text: str) -> str:

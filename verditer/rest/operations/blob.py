@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from verditer.core.grant import ACCOUNT_INFORMATION, ANY, KEY_ONLY, account_only, container_sas, sas
+from verditer.core.grant import ACCOUNT_INFORMATION, ANY, BEARER_ONLY, KEY_ONLY, account_only, container_sas, sas
 from verditer.core.guard import (
     BLOCK_LIST_READ,
     CONTAINER_DELETE,
@@ -16,14 +16,19 @@ from verditer.core.guard import (
     NONE,
     READ,
     SNAPSHOT,
+    TAGS_READ,
+    TAGS_WRITE,
     UPDATE,
 )
 from verditer.core.limits import MAX_BLOCK_LIST_XML, MAX_XML
 from verditer.rest import headers as h
 from verditer.rest.codecs.blocks import parse_block_list, render_block_lists
+from verditer.rest.codecs.delegation import parse_key_info, render_delegation_key
 from verditer.rest.codecs.listings import render_blobs, render_containers
+from verditer.rest.codecs.pages import render_page_ranges
 from verditer.rest.codecs.policies import parse_policies, render_policies
 from verditer.rest.codecs.properties import parse_properties, render_properties, render_stats
+from verditer.rest.codecs.tags import parse_tags, render_found, render_tags
 from verditer.rest.encode import Content
 from verditer.rest.operation import (
     EMPTY,
@@ -37,14 +42,16 @@ from verditer.rest.operation import (
     document,
     route,
 )
-from verditer.services import properties
-from verditer.services.blob import blobs, block, blocklist, containers, leases, listing, read
+from verditer.services import delegation, properties
+from verditer.services.blob import append, blobs, block, blocklist, containers, leases, listing, page, page_ranges, read, tags
 from verditer.services.blob.answers import BlobRead, BlobState
 
 S, C, B = Level.SERVICE, Level.CONTAINER, Level.BLOB
 SERVICE, CONTAINER = {"restype": "service"}, {"restype": "container"}
 POLICIES = document(parse_policies, MAX_XML)
 PROPERTIES = document(parse_properties, MAX_XML)
+KEY_INFO = document(parse_key_info, MAX_XML)
+TAG_SET = document(parse_tags, MAX_XML)
 BLOCK_LIST = document(parse_block_list, MAX_BLOCK_LIST_XML)
 PUBLIC_BLOB, PUBLIC_CONTAINER = ("blob", "container"), ("container",)
 READ_BLOB = sas("r", public=PUBLIC_BLOB)
@@ -85,9 +92,18 @@ CONTAINER_STATE = OK(
     *h.STAMP_CONTAINER, *h.CONTAINER_ACCESS, groups=(h.container_lease, h.container_metadata), constants=h.CONTAINER_FIXED
 )
 BLOB_STATE = OK(
-    *h.BLOB_PROPERTIES, *h.BLOB_MD5, groups=(h.blob_lease, h.blob_tier, h.blob_metadata), constants=h.BLOB_FIXED, body=_size_only
+    *h.BLOB_PROPERTIES,
+    *h.BLOB_MD5,
+    groups=(h.blob_kind, h.blob_lease, h.blob_tier, h.blob_metadata),
+    constants=h.BLOB_FIXED,
+    body=_size_only,
 )
-BLOB_BYTES = OK(*h.BLOB_PROPERTIES, groups=(h.blob_range, h.blob_lease, h.blob_metadata), constants=h.BLOB_FIXED, body=_bytes)
+BLOB_BYTES = OK(
+    *h.BLOB_PROPERTIES, groups=(h.blob_range, h.blob_kind, h.blob_lease, h.blob_metadata), constants=h.BLOB_FIXED, body=_bytes
+)
+PAGES_WRITTEN = CREATED(*h.STAMP, *h.RECEIVED, *h.SEQUENCE_NUMBER, constants=h.ENCRYPTED)
+PAGE_BLOB_SET = OK(*h.STAMP, *h.SEQUENCE_NUMBER)
+PAGE_LIST = OK(*h.PAGE_LIST, body=render_page_ranges)
 
 # Tables are the place where we align by hand.
 # fmt: off
@@ -100,8 +116,8 @@ OPERATIONS = (
     Op("GetAccountInformation",    route("GET|HEAD", S, comp="properties", restype="account"), h.NOTHING,                            EMPTY,            NONE,               ACCOUNT_INFORMATION,       properties.get_account_information,     ACCOUNT),
     Op("GetAccountInformation",    route("GET|HEAD", C, comp="properties", restype="account"), h.NOTHING,                            EMPTY,            NONE,               ACCOUNT_INFORMATION,       properties.get_account_information,     ACCOUNT),
     Op("GetAccountInformation",    route("GET|HEAD", B, comp="properties", restype="account"), h.NOTHING,                            EMPTY,            NONE,               ACCOUNT_INFORMATION,       properties.get_account_information,     ACCOUNT),
-    Op("GetUserDelegationKey",     route("POST", S, comp="userdelegationkey", **SERVICE),   h.NOTHING,                               EMPTY,            NONE,               KEY_ONLY,                  NOT_YET,                                OK()),
-    Op("FindBlobsByTags",          route("GET", S, comp="blobs"),                           h.NOTHING,                               EMPTY,            NONE,               account_only("o", "f"),    NOT_YET,                                OK()),
+    Op("GetUserDelegationKey",     route("POST", S, comp="userdelegationkey", **SERVICE),   h.VERSION,                               KEY_INFO,         NONE,               BEARER_ONLY,               delegation.get_user_delegation_key,     OK(body=render_delegation_key)),
+    Op("FindBlobsByTags",          route("GET", S, comp="blobs"),                           h.FIND,                                  EMPTY,            NONE,               account_only("o", "f"),    tags.find_blobs,                        OK(body=render_found)),
     Op("BlobBatch",                route("POST", S, comp="batch"),                          h.NOTHING,                               STREAM,           NONE,               ANY,                       NOT_YET,                                ACCEPTED()),
 
     Op("CreateContainer",          route("PUT", C, **CONTAINER),                            h.METADATA | h.PUBLIC_ACCESS,            EMPTY,            NONE,               account_only("c", "cw"),   containers.create_container,            CREATED(*h.STAMP)),
@@ -116,16 +132,17 @@ OPERATIONS = (
     Op("BreakContainerLease",      route("PUT", C, comp="lease", **CONTAINER, x_ms_lease_action="break"), h.LEASE_ACTION,            EMPTY,            CONTAINER_LEASE,    account_only("c", "wd"),   leases.lease_container,                 LEASED),
     Op("LeaseContainer",           route("PUT", C, comp="lease", **CONTAINER),              h.LEASE_ACTION,                          EMPTY,            CONTAINER_LEASE,    account_only("c", "w"),    leases.lease_container,                 LEASED),
     Op("ListBlobs",                route("GET", C, comp="list", **CONTAINER),               h.BLOB_LISTING,                          EMPTY,            NONE,               container_sas("l", public=PUBLIC_CONTAINER), listing.list_blobs,    OK(body=render_blobs)),
-    Op("FindBlobsByTagsInContainer", route("GET", C, comp="blobs", **CONTAINER),            h.NOTHING,                               EMPTY,            NONE,               container_sas("f"),        NOT_YET,                                OK()),
+    Op("FindBlobsByTagsInContainer", route("GET", C, comp="blobs", **CONTAINER),            h.FIND,                                  EMPTY,            NONE,               container_sas("f"),        tags.find_blobs_in_container,           OK(body=render_found)),
     Op("BlobBatchInContainer",     route("POST", C, comp="batch", **CONTAINER),             h.NOTHING,                               STREAM,           NONE,               ANY,                       NOT_YET,                                ACCEPTED()),
 
-    Op("GetBlob",                  route("GET", B),                                         h.RANGE | h.SNAPSHOT,                    EMPTY,            READ,               READ_BLOB,                 read.get_blob,                          BLOB_BYTES),
+    Op("GetBlob",                  route("GET", B),                                         h.STRUCTURED | h.RANGE | h.SNAPSHOT,                    EMPTY,            READ,               READ_BLOB,                 read.get_blob,                          BLOB_BYTES),
     Op("GetBlobProperties",        route("HEAD", B),                                        h.SNAPSHOT,                              EMPTY,            READ,               READ_BLOB,                 blobs.get_properties,                   BLOB_STATE),
     Op("GetBlobMetadata",          route("GET|HEAD", B, comp="metadata"),                   h.SNAPSHOT,                              EMPTY,            READ,               READ_BLOB,                 blobs.get_properties,                   OK(*h.STAMP_BLOB, groups=(h.blob_metadata,))),
     Op("SetBlobMetadata",          route("PUT", B, comp="metadata"),                        h.METADATA,                              EMPTY,            UPDATE,             sas("w"),                  blobs.set_metadata,                     OK(*h.STAMP, constants=h.ENCRYPTED)),
-    Op("ResizePageBlob",           route("PUT", B, comp="properties", x_ms_blob_content_length=None), h.NOTHING,                     EMPTY,            UPDATE,             sas("w"),                  NOT_YET,                                OK(*h.STAMP)),
-    Op("UpdateSequenceNumber",     route("PUT", B, comp="properties", x_ms_sequence_number_action=None), h.NOTHING,                  EMPTY,            UPDATE,             sas("w"),                  NOT_YET,                                OK(*h.STAMP)),
-    Op("SetBlobProperties",        route("PUT", B, comp="properties"),                      h.PREFIXED_HEADERS,                      EMPTY,            UPDATE,             sas("w"),                  blobs.set_properties,                   OK(*h.STAMP)),
+    Op("ResizePageBlob",           route("PUT", B, comp="properties", x_ms_blob_content_length=None), h.PAGE_PROPERTIES,             EMPTY,            UPDATE,             sas("w"),                  page.set_page_properties,               PAGE_BLOB_SET),
+    Op("UpdateSequenceNumber",     route("PUT", B, comp="properties", x_ms_sequence_number_action=None), h.PAGE_PROPERTIES,          EMPTY,            UPDATE,             sas("w"),                  page.set_page_properties,               PAGE_BLOB_SET),
+    Op("UpdateSequenceNumber",     route("PUT", B, comp="properties", x_ms_blob_sequence_number=None), h.PAGE_PROPERTIES,            EMPTY,            UPDATE,             sas("w"),                  page.set_page_properties,               PAGE_BLOB_SET),
+    Op("SetBlobProperties",        route("PUT", B, comp="properties"),                      h.PREFIXED_HEADERS,                      EMPTY,            UPDATE,             sas("w"),                  blobs.set_properties,                   PAGE_BLOB_SET),
     Op("DeleteBlobVersion",        route("DELETE", B, versionid=None),                      h.NOTHING,                               EMPTY,            UPDATE,             sas("x"),                  NOT_YET,                                ACCEPTED()),
     Op("PermanentDeleteBlob",      route("DELETE", B, deletetype="permanent"),              h.NOTHING,                               EMPTY,            UPDATE,             sas("y"),                  NOT_YET,                                ACCEPTED()),
     Op("DeleteBlob",               route("DELETE", B),                                      h.SNAPSHOT | h.DELETE_SNAPSHOTS,         EMPTY,            UPDATE,             sas("d"),                  blobs.delete_blob,                      ACCEPTED(constants=h.DELETED)),
@@ -138,31 +155,32 @@ OPERATIONS = (
     Op("CopyBlob",                 route("PUT", B, x_ms_copy_source=None),                  h.NOTHING,                               EMPTY,            CREATE,             PUT_BLOB,                  NOT_YET,                                ACCEPTED()),
     Op("AbortCopyBlob",            route("PUT", B, comp="copy"),                            h.NOTHING,                               EMPTY,            LEASE_ONLY,         sas("w"),                  NOT_YET,                                Answer(204)),
     Op("SetBlobTier",              route("PUT", B, comp="tier"),                            h.NOTHING,                               EMPTY,            NONE,               sas("w"),                  NOT_YET,                                OK()),
-    Op("GetBlobTags",              route("GET", B, comp="tags"),                            h.NOTHING,                               EMPTY,            NONE,               sas("t"),                  NOT_YET,                                OK()),
-    Op("SetBlobTags",              route("PUT", B, comp="tags"),                            h.NOTHING,                               STREAM,           NONE,               sas("t"),                  NOT_YET,                                Answer(204)),
+    Op("GetBlobTags",              route("GET", B, comp="tags"),                            h.SNAPSHOT,                              EMPTY,            TAGS_READ,          sas("t"),                  tags.get_tags,                          OK(body=render_tags)),
+    Op("SetBlobTags",              route("PUT", B, comp="tags"),                            h.CHECKSUMS,                             TAG_SET,          TAGS_WRITE,         sas("t"),                  tags.set_tags,                          Answer(204)),
     Op("QueryBlobContents",        route("POST", B, comp="query"),                          h.NOTHING,                               STREAM,           READ,               sas("r"),                  NOT_YET,                                OK()),
     Op("SetBlobExpiry",            route("PUT", B, comp="expiry"),                          h.NOTHING,                               EMPTY,            NONE,               sas("w"),                  NOT_YET,                                OK()),
     Op("SetBlobImmutabilityPolicy", route("PUT", B, comp="immutabilitypolicies"),           h.NOTHING,                               EMPTY,            NONE,               sas("i"),                  NOT_YET,                                OK()),
     Op("DeleteBlobImmutabilityPolicy", route("DELETE", B, comp="immutabilitypolicies"),     h.NOTHING,                               EMPTY,            NONE,               sas("i"),                  NOT_YET,                                OK()),
     Op("SetBlobLegalHold",         route("PUT", B, comp="legalhold"),                       h.NOTHING,                               EMPTY,            NONE,               sas("i"),                  NOT_YET,                                OK()),
 
-    Op("PutBlob",                  route("PUT", B, x_ms_blob_type="BlockBlob"),             h.VERSION | h.BLOB_HEADERS | h.CHECKSUMS | h.METADATA | h.TAGS | h.TIER, STREAM, CREATE, PUT_BLOB,          block.put_blob,                         STORED),
+    Op("PutBlob",                  route("PUT", B, x_ms_blob_type="BlockBlob"),             h.VERSION | h.STRUCTURED | h.BLOB_HEADERS | h.CHECKSUMS | h.METADATA | h.TAGS | h.TIER, STREAM, CREATE, PUT_BLOB,          block.put_blob,                         STORED),
     Op("PutBlockFromUrl",          route("PUT", B, comp="block", x_ms_copy_source=None),    h.NOTHING,                               EMPTY,            LEASE_ONLY,         STAGE,                     NOT_YET,                                CREATED()),
-    Op("PutBlock",                 route("PUT", B, comp="block"),                           h.VERSION | h.BLOCK_ID | h.CHECKSUMS,    STREAM_NOT_EMPTY, LEASE_ONLY,         STAGE,                     block.put_block,                        CREATED(*h.RECEIVED, constants=h.ENCRYPTED)),
+    Op("PutBlock",                 route("PUT", B, comp="block"),                           h.VERSION | h.STRUCTURED | h.BLOCK_ID | h.CHECKSUMS,    STREAM_NOT_EMPTY, LEASE_ONLY,         STAGE,                     block.put_block,                        CREATED(*h.RECEIVED, constants=h.ENCRYPTED)),
     Op("PutBlockList",             route("PUT", B, comp="blocklist"),                       h.PREFIXED_HEADERS | h.CHECKSUMS | h.METADATA | h.TAGS | h.TIER, BLOCK_LIST, CREATE,    STAGE,                 blocklist.put_block_list,               STORED),
     Op("GetBlockList",             route("GET", B, comp="blocklist"),                       h.SNAPSHOT | h.BLOCK_LIST_TYPE,          EMPTY,            BLOCK_LIST_READ,    READ_BLOB,                 blocklist.get_block_list,               OK(*h.BLOCK_LIST, body=render_block_lists)),
 
-    Op("PutAppendBlob",            route("PUT", B, x_ms_blob_type="AppendBlob"),            h.NOTHING,                               EMPTY,            CREATE,             PUT_BLOB,                  NOT_YET,                                CREATED()),
+    Op("PutAppendBlob",            route("PUT", B, x_ms_blob_type="AppendBlob"),            h.BLOB_HEADERS | h.METADATA | h.TAGS,    EMPTY,            CREATE,             PUT_BLOB,                  append.create_append_blob,              STORED),
     Op("AppendBlockFromUrl",       route("PUT", B, comp="appendblock", x_ms_copy_source=None), h.NOTHING,                            EMPTY,            UPDATE,             sas("aw"),                 NOT_YET,                                CREATED()),
-    Op("AppendBlock",              route("PUT", B, comp="appendblock"),                     h.NOTHING,                               STREAM,           UPDATE,             sas("aw"),                 NOT_YET,                                CREATED()),
-    Op("SealAppendBlob",           route("PUT", B, comp="seal"),                            h.NOTHING,                               EMPTY,            UPDATE,             sas("aw"),                 NOT_YET,                                OK()),
+    Op("AppendBlock",              route("PUT", B, comp="appendblock"),                     h.VERSION | h.STRUCTURED | h.CHECKSUMS | h.APPEND_CONDITIONS, STREAM_NOT_EMPTY, UPDATE,       sas("aw"),                 append.append_block,                    CREATED(*h.STAMP, *h.RECEIVED, *h.APPENDED, constants=h.ENCRYPTED)),
+    Op("SealAppendBlob",           route("PUT", B, comp="seal"),                            h.APPEND_POSITION,                       EMPTY,            UPDATE,             sas("aw"),                 append.seal_blob,                       OK(*h.STAMP, constants=h.SEALED)),
 
-    Op("PutPageBlob",              route("PUT", B, x_ms_blob_type="PageBlob"),              h.NOTHING,                               EMPTY,            CREATE,             PUT_BLOB,                  NOT_YET,                                CREATED()),
+    Op("PutPageBlob",              route("PUT", B, x_ms_blob_type="PageBlob"),              h.BLOB_HEADERS | h.METADATA | h.TAGS | h.NEW_PAGE_BLOB, EMPTY, CREATE,         PUT_BLOB,                  page.create_page_blob,                  STORED),
     Op("PutPageFromUrl",           route("PUT", B, comp="page", x_ms_copy_source=None),     h.NOTHING,                               EMPTY,            UPDATE,             sas("w"),                  NOT_YET,                                CREATED()),
-    Op("ClearPages",               route("PUT", B, comp="page", x_ms_page_write="clear"),   h.NOTHING,                               EMPTY,            UPDATE,             sas("w"),                  NOT_YET,                                CREATED()),
-    Op("PutPage",                  route("PUT", B, comp="page"),                            h.NOTHING,                               STREAM,           UPDATE,             sas("w"),                  NOT_YET,                                CREATED()),
-    Op("GetPageRangesDiff",        route("GET", B, comp="pagelist", prevsnapshot=None),     h.NOTHING,                               EMPTY,            READ,               READ_BLOB,                 NOT_YET,                                OK()),
-    Op("GetPageRanges",            route("GET", B, comp="pagelist"),                        h.NOTHING,                               EMPTY,            READ,               READ_BLOB,                 NOT_YET,                                OK()),
+    Op("ClearPages",               route("PUT", B, comp="page", x_ms_page_write="clear"),   h.PAGES | h.CHECKSUMS,                   EMPTY,            UPDATE,             sas("w"),                  page.clear_pages,                       PAGES_WRITTEN),
+    Op("PutPage",                  route("PUT", B, comp="page"),                            h.STRUCTURED | h.PAGE_WRITE | h.PAGES | h.CHECKSUMS, STREAM,           UPDATE,             sas("w"),                  page.put_pages,                         PAGES_WRITTEN),
+    Op("GetPageRangesDiff",        route("GET", B, comp="pagelist", prevsnapshot=None),     h.PAGE_RANGES | h.PREVIOUS_SNAPSHOT,     EMPTY,            READ,               READ_BLOB,                 page_ranges.get_page_ranges_diff,       PAGE_LIST),
+    Op("GetPageRangesDiff",        route("GET", B, comp="pagelist", x_ms_previous_snapshot_url=None), h.PREVIOUS_SNAPSHOT_URL, EMPTY,      READ,               READ_BLOB,                 page_ranges.get_page_ranges_diff,       PAGE_LIST),
+    Op("GetPageRanges",            route("GET", B, comp="pagelist"),                        h.PAGE_RANGES,                           EMPTY,            READ,               READ_BLOB,                 page_ranges.get_page_ranges,            PAGE_LIST),
     Op("IncrementalCopyBlob",      route("PUT", B, comp="incrementalcopy"),                 h.NOTHING,                               EMPTY,            CREATE,             PUT_BLOB,                  NOT_YET,                                ACCEPTED()),
 )
 # fmt: on

@@ -1,6 +1,7 @@
 """What blob and container operations give back. `rest` turns these into headers and bodies."""
 
 from collections.abc import AsyncIterator
+from typing import NamedTuple
 
 import msgspec
 
@@ -15,6 +16,9 @@ class Written(msgspec.Struct, frozen=True, kw_only=True):
     content_md5: bytes | None = None
     content_crc64: bytes | None = None
     snapshot: int | None = None
+    sequence_number: int | None = None  # of a page blob
+    append_offset: int | None = None  # where an appended block went
+    block_count: int | None = None  # of an append blob
 
 
 class BlobRead(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,6 +61,20 @@ class BlockLists(msgspec.Struct, frozen=True, kw_only=True):
     blob: Blob | None
     committed: list[tuple[bytes, int]] | None
     uncommitted: list[tuple[bytes, int]] | None
+
+
+class PageRange(NamedTuple):
+    """Pages with bytes, or cleared ones; `end` is excluded."""
+
+    start: int
+    end: int
+    cleared: bool
+
+
+class PageRanges(msgspec.Struct, frozen=True, kw_only=True):
+    blob: Blob
+    ranges: list[PageRange]
+    next_marker: str
 
 
 class Prefix(msgspec.Struct, frozen=True):

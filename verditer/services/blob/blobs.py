@@ -12,8 +12,9 @@ from verditer.core.records.blob import Blob, Block, Snapshot, StagedBlob
 from verditer.core.records.record import span_of
 from verditer.partition.engine import Transaction
 from verditer.services.blob.answers import BlobState, Written
-from verditer.services.blob.content import copy_content, drop_block, drop_content
+from verditer.services.blob.content import drop_block, drop_content, keep_content
 from verditer.services.blob.current import current_blob, require_blob
+from verditer.services.blob.tags import index_tags
 from verditer.services.context import Context
 
 replace = msgspec.structs.replace
@@ -56,19 +57,19 @@ async def get_properties(ctx: Context, target: BlobName, request: GetBlobPropert
 
 async def set_properties(ctx: Context, target: BlobName, request: SetBlobProperties, guard: Guard) -> Written:
     """The HTTP headers of a blob are set as one: what the request leaves out is cleared."""
+    return await _update(ctx, target, guard, lambda blob: with_headers(blob, request))
 
-    def change(blob: Blob) -> Blob:
-        return replace(
-            blob,
-            content_type=request.content_type or "application/octet-stream",
-            content_encoding=request.content_encoding,
-            content_language=request.content_language,
-            content_disposition=request.content_disposition,
-            cache_control=request.cache_control,
-            content_md5=request.blob_content_md5,
-        )
 
-    return await _update(ctx, target, guard, change)
+def with_headers(blob: Blob, request: SetBlobProperties) -> Blob:
+    return replace(
+        blob,
+        content_type=request.content_type or "application/octet-stream",
+        content_encoding=request.content_encoding,
+        content_language=request.content_language,
+        content_disposition=request.content_disposition,
+        cache_control=request.cache_control,
+        content_md5=request.blob_content_md5,
+    )
 
 
 async def set_metadata(ctx: Context, target: BlobName, request: SetBlobMetadata, guard: Guard) -> Written:
@@ -82,7 +83,7 @@ async def _update(ctx: Context, target: BlobName, guard: Guard, change: Callable
         guard.check(blob, tx.now)
         updated = replace(change(blob), etag=tx.tick(blob.etag), lease=guard.lease_after(blob, tx.now))
         tx.put(updated)
-        return Written(etag=updated.etag)
+        return Written(etag=updated.etag, sequence_number=updated.sequence_number)
 
     return await ctx.engine.write(target.scope, commit)
 
@@ -95,14 +96,14 @@ async def snapshot_blob(ctx: Context, target: BlobName, request: SnapshotBlob, g
         blob = require_blob(tx, target)
         guard.check(blob, tx.now)
         tick = tx.tick(blob.etag)
-        copy_content(tx, blob, content_id=tick)
-        fields = msgspec.structs.asdict(blob) | {"content_id": tick, "lease": None, "shared": not blob.inline, "snapshot": tick}
+        kept, content = keep_content(tx, blob, tick)
+        fields = msgspec.structs.asdict(blob) | content | {"lease": None, "snapshot": tick}
         if request.metadata:
             fields |= {"metadata": request.metadata, "etag": tick}
         snapshot = Snapshot(**fields)
         tx.put(snapshot)
-        if not blob.inline and not blob.shared:
-            tx.put(replace(blob, shared=True))
+        if kept != blob:
+            tx.put(kept)
         return Written(etag=snapshot.etag, snapshot=tick)
 
     return await ctx.engine.write(target.scope, commit)
@@ -154,6 +155,7 @@ def _delete_base(tx: Transaction, target: BlobName, delete_snapshots: str | None
 
 def remove_blob(tx: Transaction, blob: Blob) -> None:
     drop_content(tx, blob)
+    index_tags(tx, blob, None)
     discard_staged(tx, blob.container_id, blob.name)
     tx.delete(Blob, blob.container_id, blob.name)
 

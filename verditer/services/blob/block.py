@@ -1,25 +1,29 @@
 """Block blobs: Put Blob, and blocks that are staged one by one and then committed as a list."""
 
 from collections.abc import Callable
+from typing import TypeVar
 
 import msgspec
 
-from verditer.core.errors import Code, StorageError
+from verditer.core.errors import Code, StorageError, invalid_header
 from verditer.core.guard import Guard
 from verditer.core.limits import MAX_METADATA, MAX_UNCOMMITTED_BLOCKS, PUT_BLOB_BYTES, PUT_BLOCK_BYTES, limit_for
 from verditer.core.names import BlobName, check_blob_name, check_metadata
 from verditer.core.records.blob import Blob, BlobType, Block, StagedBlob
 from verditer.core.records.content import Slice
 from verditer.partition.engine import EngineUnavailable, Transaction
+from verditer.services.activity import Work
 from verditer.services.blob.answers import Written
 from verditer.services.blob.blobs import discard_staged
 from verditer.services.blob.content import drop_block, drop_content, put_inline, put_layout
-from verditer.services.blob.current import current_blob, require_block_blob
+from verditer.services.blob.current import check_replaceable, current_blob, require_block_blob
+from verditer.services.blob.tags import index_tags
 from verditer.services.context import Context
 from verditer.stream.digest import Checksums
 from verditer.stream.intake import Received, Source, receive
 
 replace = msgspec.structs.replace
+T = TypeVar("T")
 
 
 class BlobHeaders(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,11 +60,12 @@ async def put_blob(ctx: Context, target: BlobName, request: PutBlob, guard: Guar
     if not body.ended:
         await ctx.engine.read(target.scope, lambda tx: guard.check(current_blob(tx, target)[1], tx.now))
     expected = Checksums(md5=request.blob_content_md5 or request.content_md5, crc64=request.content_crc64)
-    with ctx.activity.since(ctx.now()):
-        received = await _receive(ctx, body, limit_for(request.version, PUT_BLOB_BYTES), expected)
+    with ctx.activity.since(ctx.now()) as work:
+        received = await receive_body(ctx, body, limit_for(request.version, PUT_BLOB_BYTES), expected)
 
         def commit(tx: Transaction) -> Written:
             container, previous = current_blob(tx, target)
+            check_replaceable(tx, previous, BlobType.BLOCK)
             guard.check(previous, tx.now)  # again: others may have written while the body arrived
             tick = tx.tick(previous.etag if previous is not None else 0)
             put_received(tx, tick, received)
@@ -70,10 +75,11 @@ async def put_blob(ctx: Context, target: BlobName, request: PutBlob, guard: Guar
             if previous is not None:
                 drop_content(tx, previous)
             discard_staged(tx, container.id, target.blob)
+            index_tags(tx, previous, blob)
             tx.put(replace(blob, lease=guard.lease_after(previous, tx.now)))
             return Written(etag=tick, content_md5=received.md5, content_crc64=received.crc64)
 
-        return await _write(ctx, target, received, commit)
+        return await write_received(ctx, target, work, received, commit)
 
 
 async def put_block(ctx: Context, target: BlobName, request: PutBlock, guard: Guard, body: Source) -> Written:
@@ -82,8 +88,10 @@ async def put_block(ctx: Context, target: BlobName, request: PutBlock, guard: Gu
     if not body.ended:
         await ctx.engine.read(target.scope, lambda tx: _check_staging(tx, target, request, guard))
     expected = Checksums(md5=request.content_md5, crc64=request.content_crc64)
-    with ctx.activity.since(ctx.now()):
-        received = await _receive(ctx, body, limit_for(request.version, PUT_BLOCK_BYTES), expected)
+    with ctx.activity.since(ctx.now()) as work:
+        received = await receive_body(ctx, body, limit_for(request.version, PUT_BLOCK_BYTES), expected)
+        if not received.size:
+            raise invalid_header("Content-Length", "0")  # in chunks, so that only now it is known
 
         def commit(tx: Transaction) -> Written:
             staged = _check_staging(tx, target, request, guard)
@@ -107,7 +115,7 @@ async def put_block(ctx: Context, target: BlobName, request: PutBlock, guard: Gu
                 return Written(etag=tick, content_md5=received.md5)
             return Written(etag=tick, content_crc64=received.crc64)
 
-        return await _write(ctx, target, received, commit)
+        return await write_received(ctx, target, work, received, commit)
 
 
 def _check_staging(tx: Transaction, target: BlobName, request: PutBlock, guard: Guard) -> StagedBlob:
@@ -125,16 +133,18 @@ def _check_staging(tx: Transaction, target: BlobName, request: PutBlock, guard: 
     return staged
 
 
-async def _receive(ctx: Context, body: Source, limit: int, expected: Checksums) -> Received:
+async def receive_body(ctx: Context, body: Source, limit: int, expected: Checksums) -> Received:
     return await receive(body, ctx.extents, limit=limit, inline_limit=ctx.inline_limit, expected=expected)
 
 
-async def _write(ctx: Context, target: BlobName, received: Received, commit: Callable[[Transaction], Written]) -> Written:
+async def write_received(ctx: Context, target: BlobName, work: Work, received: Received, commit: Callable[[Transaction], T]) -> T:
     """Commit; when that is refused, the bytes go at once. An outcome nobody knows is left to the collector."""
-    try:
+    if received.extent is None:
         return await ctx.engine.write(target.scope, commit)
+    try:
+        return await work.write(ctx.engine, target.scope, commit)
     except StorageError as error:
-        if received.extent is not None and not isinstance(error, EngineUnavailable):
+        if not isinstance(error, EngineUnavailable):
             await ctx.extents.delete(received.extent)
         raise
 

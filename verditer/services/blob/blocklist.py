@@ -30,6 +30,7 @@ from verditer.services.blob.content import (
     slices_of,
 )
 from verditer.services.blob.current import current_blob, require_blob, require_block_blob, require_container
+from verditer.services.blob.tags import index_tags
 from verditer.services.context import Context
 from verditer.stream.digest import Checksums, digest, verify
 
@@ -74,14 +75,14 @@ async def put_block_list(ctx: Context, target: BlobName, request: PutBlockList, 
         raise StorageError(Code.BlockListTooLong)
     md5, crc64 = digest(request.document)
     verify(Checksums(md5=request.content_md5, crc64=request.content_crc64), md5, crc64)
-    with ctx.activity.since(ctx.now()):
+    with ctx.activity.since(ctx.now()) as work:
         gathered: dict[tuple[int, int], Slice] = {}
         for _ in range(ATTEMPTS):
 
             def commit(tx: Transaction, gathered: dict[tuple[int, int], Slice] = gathered) -> Written | None:
                 return _commit(tx, target, request, guard, gathered, ctx.inline_limit)
 
-            written = await ctx.engine.write(target.scope, commit)
+            written = await work.write(ctx.engine, target.scope, commit)
             if written is not None:
                 checksums = {"content_md5": md5} if request.content_md5 is not None else {"content_crc64": crc64}
                 return msgspec.structs.replace(written, **checksums)
@@ -120,6 +121,7 @@ def _commit(
         drop_content(tx, previous, kept)
     discard_staged(tx, container.id, target.blob, kept)
     blob = block_blob(container.id, target.blob, request, tick, size=size, inline=inline, md5=request.blob_content_md5)
+    index_tags(tx, previous, blob)
     tx.put(
         msgspec.structs.replace(
             blob,

@@ -1,14 +1,19 @@
 """How a blob's bytes are attached to it, read, and let go. Called inside transactions; moves no bytes itself.
 
-A content is either one `Inline` row or a row of slices of extents. One record owns one content (invariant 5).
+A content is either one `Inline` row or a row of slices of extents. One record owns one content (invariant 5). The content of
+append and page blobs is kept by `pieces.py`; snapshots and deletion come through here for all types.
 """
 
 from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
 
 from verditer.core.records.blob import Blob, Block
 from verditer.core.records.content import BlockRun, Garbage, Inline, Layout, Slice
 from verditer.core.records.record import key_of, span_of
 from verditer.partition.engine import Transaction
+from verditer.services.blob.pieces import close_view, open_view
 
 SLICES_PER_ROW = 1000  # a row of about 50 KB: a 50,000-block blob is 50 rows, and a range read decodes one or two
 BLOCKS_PER_ROW = 5000
@@ -61,6 +66,16 @@ def blocks_of(tx: Transaction, blob: Blob) -> list[tuple[bytes, int]]:
     return [block for run in tx.scan(BlockRun, span_of(blob.content_id)) for block in run.blocks]
 
 
+def keep_content(tx: Transaction, blob: Blob, tick: int) -> tuple[Blob, dict[str, Any]]:
+    """For a snapshot taken at `tick`: the blob as it goes on, and the fields in which the snapshot's content differs."""
+    if blob.pieces is not None:
+        blob_pieces, snapshot_pieces = open_view(tx, blob, tick)
+        return msgspec.structs.replace(blob, pieces=blob_pieces), {"pieces": snapshot_pieces}
+    copy_content(tx, blob, content_id=tick)
+    shared = not blob.inline
+    return msgspec.structs.replace(blob, shared=shared), {"content_id": tick, "shared": shared}
+
+
 def copy_content(tx: Transaction, blob: Blob, content_id: int) -> None:
     """Give another record the same bytes: small ones are copied, extents are named twice."""
     if blob.inline:
@@ -73,6 +88,9 @@ def copy_content(tx: Transaction, blob: Blob, content_id: int) -> None:
 
 def drop_content(tx: Transaction, blob: Blob, kept: Iterable[str] = ()) -> None:
     """Let go of a blob's bytes. Extents that only this content names become garbage, but for those in `kept`."""
+    if blob.pieces is not None:
+        close_view(tx, blob)
+        return
     if blob.inline:
         tx.delete(Inline, blob.content_id)
     else:

@@ -4,6 +4,7 @@ from verditer.core.errors import Code, StorageError
 from verditer.core.names import BlobName, ContainerName
 from verditer.core.records.blob import Blob, BlobType, Snapshot
 from verditer.core.records.container import Container
+from verditer.core.records.record import span_of
 from verditer.partition.engine import Transaction
 
 
@@ -35,4 +36,12 @@ def require_blob(tx: Transaction, target: BlobName, snapshot: int | None = None)
 
 def require_block_blob(blob: Blob | None) -> None:
     if blob is not None and blob.blob_type is not BlobType.BLOCK:
+        raise StorageError(Code.InvalidBlobType)
+
+
+def check_replaceable(tx: Transaction, previous: Blob | None, blob_type: BlobType) -> None:
+    """Put Blob may change the type of a blob, unless it has snapshots: all states of a name are of one type."""
+    if previous is None or previous.blob_type is blob_type:
+        return
+    if next(tx.scan(Snapshot, span_of(previous.container_id, previous.name), limit=1), None) is not None:
         raise StorageError(Code.InvalidBlobType)

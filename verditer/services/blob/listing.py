@@ -3,8 +3,6 @@
 A page costs what it shows: names that fold into a prefix are skipped by one look-up, however many there are.
 """
 
-import base64
-import binascii
 import heapq
 from collections.abc import Callable, Iterator
 from itertools import islice
@@ -20,6 +18,7 @@ from verditer.core.records.record import Span, key_of, span_of_prefix, successor
 from verditer.partition.engine import Transaction
 from verditer.services.blob.answers import BlobPage, ContainerPage, Prefix
 from verditer.services.blob.current import require_container
+from verditer.services.blob.markers import decode_marker, encode_marker
 from verditer.services.context import Context
 
 T = TypeVar("T")
@@ -48,12 +47,12 @@ class ListBlobs(msgspec.Struct, frozen=True, kw_only=True):
 async def list_containers(ctx: Context, target: AccountName, request: ListContainers) -> ContainerPage:
     span = span_of_prefix(target.account, prefix=request.prefix)
     if request.marker:
-        span = span.starting(key_of(target.account) + _decode_marker(request.marker))
+        span = span.starting(key_of(target.account) + decode_marker(request.marker))
 
     def look(tx: Transaction) -> ContainerPage:
         found = list(tx.scan(Container, span, limit=request.max_results + 1))
         more = found[request.max_results :]
-        marker = _encode_marker(text_bytes(more[0].name)) if more else ""
+        marker = encode_marker(text_bytes(more[0].name)) if more else ""
         return ContainerPage(containers=found[: request.max_results], next_marker=marker, now=tx.now)
 
     return await ctx.engine.scan(target.scope, look)
@@ -62,7 +61,7 @@ async def list_containers(ctx: Context, target: AccountName, request: ListContai
 async def list_blobs(ctx: Context, target: ContainerName, request: ListBlobs) -> BlobPage:
     if request.delimiter and "snapshots" in request.include:
         raise invalid_query("include", "snapshots", "Snapshots cannot be listed with a delimiter.")
-    start = _decode_marker(request.marker) if request.marker else b""
+    start = decode_marker(request.marker) if request.marker else b""
 
     def look(limit: int) -> Callable[[Transaction], BlobPage | None]:
         """A page, or None when `limit` items were not all there was and more were asked for."""
@@ -73,7 +72,7 @@ async def list_blobs(ctx: Context, target: ContainerName, request: ListBlobs) ->
             if len(found) > limit and limit < request.max_results:
                 return None
             more = found[limit:]
-            marker = _encode_marker(_position(more[0])) if more else ""
+            marker = encode_marker(_position(more[0])) if more else ""
             return BlobPage(items=found[:limit], next_marker=marker, now=tx.now)
 
         return body
@@ -141,14 +140,3 @@ def _position(item: Item) -> bytes:
         return text_bytes(item.name)
     rank = item.snapshot.to_bytes(8, "big") if isinstance(item, Snapshot) else _LAST
     return text_bytes(item.name) + b"\0" + rank
-
-
-def _encode_marker(position: bytes) -> str:
-    return base64.urlsafe_b64encode(position).decode()
-
-
-def _decode_marker(marker: str) -> bytes:
-    try:
-        return base64.b64decode(marker.encode("ascii"), altchars=b"-_", validate=True)
-    except (binascii.Error, UnicodeEncodeError):
-        raise invalid_query("marker", marker) from None

@@ -14,8 +14,15 @@ from verditer.partition.engine import Transaction
 from verditer.services.blob.answers import BlobRead
 from verditer.services.blob.content import inline_bytes, slices_of
 from verditer.services.blob.current import require_blob
+from verditer.services.blob.pieces import cut, visible
 from verditer.services.context import Context
 from verditer.stream.digest import digest
+
+LONG_RANGE = 1 << 20  # bytes: up to here the pieces of a range are few enough to be read on the event loop
+ZEROS = bytes(1 << 20)
+
+Part = Slice | bytes | int
+"""A stretch of a body: in an extent, at hand, or so many zeros."""
 
 
 class GetBlob(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,26 +33,38 @@ class GetBlob(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def get_blob(ctx: Context, target: BlobName, request: GetBlob, guard: Guard) -> BlobRead:
+    if request.range_md5 and request.range_crc64:
+        raise invalid_header("x-ms-range-get-content-crc64", "true")  # one checksum of a range, not two
     start_of_read = ctx.now()
 
-    def look(tx: Transaction) -> tuple[BlobRead, list[Slice]]:
+    def look(tx: Transaction, *, at_once: bool = False) -> tuple[BlobRead, list[Part]] | None:
+        """None: there may be many pieces, so look again beside the event loop."""
         blob = require_blob(tx, target, request.snapshot)
         guard.check(blob, tx.now)
         start, length = _extent_of(blob, request)
         read = BlobRead(blob=blob, now=tx.now, start=start, length=length, ranged=request.range is not None, body=b"")
         if not length:
             return read, []
+        if blob.pieces is not None:
+            if length > LONG_RANGE and not at_once:
+                return None
+            return read, _parts_of_pieces(tx, blob, start, start + length)
         if not blob.inline:
-            return read, slices_of(tx, blob, start, length)
+            return read, list(slices_of(tx, blob, start, length))
         data = inline_bytes(tx, blob.content_id)
         if length != blob.size:
             data = data[start : start + length]
         return msgspec.structs.replace(read, body=data), []
 
-    read, slices = await ctx.engine.read(target.scope, look)
-    if slices:
-        body = ctx.activity.stream(start_of_read, _pieces(ctx, slices))
-        read = msgspec.structs.replace(read, body=body)
+    found = await ctx.engine.read(target.scope, look)
+    if found is None:
+        found = await ctx.engine.scan(target.scope, lambda tx: look(tx, at_once=True))
+    assert found is not None
+    read, parts = found
+    if parts:
+        body = _bytes_of(parts) if read.length <= LONG_RANGE else None
+        streamed = body if body is not None else ctx.activity.stream(start_of_read, _pieces(ctx, parts))
+        read = msgspec.structs.replace(read, body=streamed)
     if request.range_md5 or request.range_crc64:
         read = await _with_digest(read, request)
     return read
@@ -66,10 +85,38 @@ def _extent_of(blob: Blob, request: GetBlob) -> tuple[int, int]:
     return first, length
 
 
-async def _pieces(ctx: Context, slices: list[Slice]) -> AsyncIterator[bytes]:
-    for part in slices:
-        async for piece in ctx.extents.read(part.extent, part.offset, part.length):
-            yield piece
+def _parts_of_pieces(tx: Transaction, blob: Blob, start: int, end: int) -> list[Part]:
+    """What an append or page blob has between two positions, with the holes in between."""
+    parts: list[Part] = []
+    position = start
+    for row in visible(tx, blob, start, end):
+        piece = cut(row, start, end)
+        if piece.start > position:
+            parts.append(piece.start - position)
+        parts.append(piece.data if piece.extent is None else Slice(piece.extent, piece.offset, piece.length))
+        position = piece.end
+    if end > position:
+        parts.append(end - position)
+    return parts
+
+
+def _bytes_of(parts: list[Part]) -> bytes | None:
+    """All of them together, when none is in an extent."""
+    if any(isinstance(part, Slice) for part in parts):
+        return None
+    return b"".join([part if isinstance(part, bytes) else bytes(part) for part in parts if not isinstance(part, Slice)])
+
+
+async def _pieces(ctx: Context, parts: list[Part]) -> AsyncIterator[bytes]:
+    for part in parts:
+        if isinstance(part, Slice):
+            async for piece in ctx.extents.read(part.extent, part.offset, part.length):
+                yield piece
+        elif isinstance(part, bytes):
+            yield part
+        else:
+            for position in range(0, part, len(ZEROS)):
+                yield ZEROS[: part - position]
 
 
 async def _with_digest(read: BlobRead, request: GetBlob) -> BlobRead:

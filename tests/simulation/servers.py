@@ -1,0 +1,179 @@
+"""Real server processes: started on ports of their own, killed without warning, started again on the same data.
+
+A fleet is what clients meet: one process on SQLite, or two on one PostgreSQL with a shared folder of extents.
+"""
+
+import ctypes
+import http.client
+import json
+import resource
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+PATIENCE_SECONDS = 30.0
+SERVICES = ("blob", "queue", "table", "file", "admin")
+
+
+class Server:
+    """One process. `log` is everything it ever wrote to stderr, over all its starts."""
+
+    def __init__(self, folder: Path, *flags: str, max_file_bytes: int | None = None) -> None:
+        self.folder = folder
+        self.port = self.admin_port = 0
+        self.ports: dict[str, int] = {}  # by service
+        self._flags = flags
+        self._max_file_bytes = max_file_bytes
+        self._log = folder.with_name(folder.name + ".log")
+        self._process: subprocess.Popen[str] | None = None
+
+    def start(self) -> "Server":
+        self.spawn()
+        try:
+            self._read_banner()
+            self._wait_until_ready()
+        except BaseException:
+            self.kill()
+            raise
+        return self
+
+    def spawn(self) -> None:
+        """Begin to start, and wait for nothing."""
+        ports = [part for name in SERVICES for part in (f"--{name}Port", "0")]
+        command = [sys.executable, "-m", "verditer", "--location", str(self.folder), "--silent", "--test-control", *ports]
+        with self._log.open("a") as log:
+            self._process = subprocess.Popen(
+                [*command, *self._flags],
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+                start_new_session=True,
+                preexec_fn=self._prepare,
+            )
+
+    def kill(self) -> None:
+        """kill -9: no goodbye, nothing flushed."""
+        if self._process is not None:
+            self._process.kill()
+            self.wait()
+
+    def terminate(self) -> None:
+        assert self._process is not None
+        self._process.terminate()
+
+    def stop(self) -> int:
+        self.terminate()
+        return self.wait()
+
+    def wait(self) -> int:
+        assert self._process is not None
+        assert self._process.stdout is not None
+        code = self._process.wait(PATIENCE_SECONDS)
+        self._process.stdout.close()
+        self._process = None
+        return code
+
+    @property
+    def alive(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    @property
+    def log(self) -> str:
+        return self._log.read_text() if self._log.exists() else ""
+
+    def move_clock(self, seconds: float) -> None:
+        assert self._admin("POST", "/control/clock", json.dumps({"seconds": seconds})) == 200
+
+    def _prepare(self) -> None:
+        """In the child: it ends with the tests, however they end, and may write files of a limited size only."""
+        if sys.platform == "linux":
+            ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+        if self._max_file_bytes is not None:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (self._max_file_bytes, self._max_file_bytes))
+
+    def _read_banner(self) -> None:
+        assert self._process is not None
+        assert self._process.stdout is not None
+        ports = {name: port for name, port in map(_listening, _lines(self._process.stdout)) if name}
+        assert {"blob", "admin"} <= ports.keys(), f"{ports} {self.log}"
+        self.port, self.admin_port = ports["blob"], ports["admin"]
+        self.ports = ports
+
+    def _wait_until_ready(self) -> None:
+        end = time.monotonic() + PATIENCE_SECONDS
+        while self._admin("GET", "/health/ready") != 200:
+            assert time.monotonic() < end, self.log
+            time.sleep(0.01)
+
+    def _admin(self, method: str, path: str, body: str | None = None) -> int:
+        connection = http.client.HTTPConnection("127.0.0.1", self.admin_port, timeout=PATIENCE_SECONDS)
+        try:
+            connection.request(method, path, body)
+            return connection.getresponse().status
+        finally:
+            connection.close()
+
+
+def _lines(stdout: IO[str]) -> Iterator[str]:
+    """The banner up to its first empty line: what is served, and where."""
+    yield from iter(lambda: stdout.readline().rstrip(), "")
+
+
+def _listening(line: str) -> tuple[str, int]:
+    words = line.split()
+    if len(words) == 2 and words[1].startswith("http"):
+        return words[0].lower(), int(words[1].rpartition(":")[2])
+    return "", 0
+
+
+class Fleet:
+    """Processes that serve the same data."""
+
+    def __init__(self, kind: str, servers: list[Server]) -> None:
+        self.kind = kind
+        self.servers = servers
+
+    @property
+    def ports(self) -> list[int]:
+        return [server.port for server in self.servers]
+
+    @property
+    def log(self) -> str:
+        return "".join(server.log for server in self.servers)
+
+    def restart(self) -> None:
+        """Kill all of them and start them again."""
+        for server in self.servers:
+            server.kill()
+        for server in self.servers:
+            server.start()
+
+
+@contextmanager
+def sqlite_fleet(folder: Path) -> Iterator[Fleet]:
+    with _running("sqlite", [Server(folder / "data")]) as fleet:
+        yield fleet
+
+
+@contextmanager
+def postgres_fleet(folder: Path, make_database: Callable[[], str]) -> Iterator[Fleet]:
+    database = make_database()
+    location = str(folder / "shared")
+    servers = [Server(folder / f"node-{number}", "--location", location, "--database", database) for number in range(2)]
+    with _running("postgres", servers) as fleet:
+        yield fleet
+
+
+@contextmanager
+def _running(kind: str, servers: list[Server]) -> Iterator[Fleet]:
+    try:
+        yield Fleet(kind, [server.start() for server in servers])
+    finally:
+        for server in servers:
+            if server.alive:
+                server.kill()

@@ -1,0 +1,150 @@
+"""Reads under fire: whatever is being overwritten, a reader and a listing see one committed state, whole (contract G3)."""
+
+import asyncio
+import base64
+import hashlib
+import itertools
+import random
+import re
+
+from tests.simulation.client import Answer, Client, all_at_once, block_id, connected, order_of
+from tests.simulation.servers import Fleet
+from tests.simulation.test_races import marked
+
+SIZES = (7, 5_000, 60_000, 70_000, 300_000, 1_500_000)
+SECONDS = 1.5
+
+
+async def test_a_read_is_of_one_version_while_the_blob_is_overwritten(
+    fleet: Fleet, container: str, chance: random.Random
+) -> None:
+    # contract G2, G3; race E9
+    path = f"{container}/blob"
+    etags: dict[str, int] = {}
+    versions = itertools.count(1)
+    size_of: dict[int, int] = {}
+    async with connected(fleet.ports, 9) as clients:
+        await clients[0].create_container(container)
+        end = asyncio.get_running_loop().time() + SECONDS
+
+        async def write_one(client: Client) -> None:
+            version = next(versions)
+            size = size_of[version] = chance.choice(SIZES)
+            data = marked(version, size)
+            md5 = base64.b64encode(hashlib.md5(data).digest()).decode()
+            headers = {"x-ms-meta-version": str(version), "x-ms-blob-content-md5": md5}
+            if size > 4 and chance.random() < 0.4:
+                half = size // 2
+                a, b = block_id(f"{version:08}a"), block_id(f"{version:08}b")
+                await client.put_block(path, a, data[:half])
+                await client.put_block(path, b, data[half:])
+                answer = await client.put_block_list(path, [a, b], headers)
+                assert answer.outcome in ("201", "400 InvalidBlockList")  # a rival has written in between
+            else:
+                answer = await client.put_blob(path, data, headers)
+                assert answer.status == 201
+            if answer.status == 201:
+                etags[answer.etag] = version
+
+        async def write(client: Client) -> None:
+            while asyncio.get_running_loop().time() < end:
+                await write_one(client)
+
+        async def read(client: Client, ranged: bool) -> list[Answer]:
+            answers = []
+            while asyncio.get_running_loop().time() < end:
+                answer = await client.get_blob(path, {"x-ms-range": "bytes=3-"} if ranged else None)
+                check(answer, ranged)
+                answers.append(answer)
+            return answers
+
+        def check(answer: Answer, ranged: bool) -> None:
+            assert answer.status == (206 if ranged else 200)
+            version = int(answer.headers["x-ms-meta-version"])
+            whole = marked(version, size_of[version])
+            assert answer.body == (whole[3:] if ranged else whole)
+            if ranged:
+                assert answer.headers["content-range"] == f"bytes 3-{len(whole) - 1}/{len(whole)}"
+            md5 = answer.headers["x-ms-blob-content-md5" if ranged else "content-md5"]
+            assert base64.b64decode(md5) == hashlib.md5(whole).digest()
+
+        await write_one(clients[0])
+        *_, first, second, third, fourth = await all_at_once(
+            [*[write(client) for client in clients[:5]], *[read(client, i % 2 == 1) for i, client in enumerate(clients[5:])]]
+        )
+    for answers in (first, second, third, fourth):
+        assert answers is not None
+        assert len(answers) > 5
+        ticks = [order_of(answer.etag) for answer in answers]
+        assert ticks == sorted(ticks), "a later read saw an earlier version"
+        assert all(etags[answer.etag] == int(answer.headers["x-ms-meta-version"]) for answer in answers if answer.etag in etags)
+
+
+async def test_a_slow_download_gets_the_version_it_began_with(fleet: Fleet, container: str) -> None:
+    # contract G3: overwritten, then deleted, while it is being read
+    path = f"{container}/blob"
+    size = 24 << 20  # more than sockets and buffers hold
+    async with connected(fleet.ports, 4) as [writer, *readers]:
+        await writer.create_container(container)
+        blocks = [block_id(f"{number}") for number in range(6)]
+        for number, block in enumerate(blocks):
+            await writer.put_block(path, block, marked(number, size // 6))
+        etag = (await writer.put_block_list(path, blocks)).etag
+        for reader in readers:
+            await reader.send("GET", path, headers={})
+        heads = [await reader.receive_head() for reader in readers]
+        await writer.put_blob(path, b"other")
+        await writer.delete_blob(path)
+        for reader, (status, headers) in zip(readers, heads, strict=True):
+            assert (status, headers["etag"]) == (200, etag)
+            assert reader.reader is not None
+            body = await reader.reader.readexactly(size)
+            assert body == b"".join(marked(number, size // 6) for number in range(6))
+
+
+async def test_a_listing_page_is_one_committed_state(fleet: Fleet, container: str) -> None:
+    # contract G2, G3: every writer writes its first blob, then its second, so no page may show the second one ahead
+    pairs = 6
+    async with connected(fleet.ports, pairs + 2) as clients:
+        await clients[0].create_container(container)
+        end = asyncio.get_running_loop().time() + SECONDS
+        acknowledged = [0] * pairs
+
+        async def write(client: Client, pair: int) -> None:
+            for version in itertools.count(1):
+                for name in ("a", "b"):
+                    data = marked(version, 100 * version % 7000 + 8)
+                    await client.put_blob(f"{container}/{name}{pair}", data, {"x-ms-meta-version": str(version)})
+                acknowledged[pair] = version
+                if asyncio.get_running_loop().time() > end:
+                    return
+
+        async def watch(client: Client) -> int:
+            pages = 0
+            while asyncio.get_running_loop().time() < end:
+                before = list(acknowledged)
+                versions = _versions((await client.list_blobs(container, include="metadata")).body)
+                pages += 1
+                for pair in range(pairs):
+                    first, second = versions.get(f"a{pair}", 0), versions.get(f"b{pair}", 0)
+                    assert first - 1 <= second <= first, "the page mixes two states"
+                    assert second >= before[pair], "the page is older than an acknowledged write"
+            return pages
+
+        writing = [write(client, pair) for pair, client in enumerate(clients[2:])]
+        *_, one, other = await all_at_once([*writing, watch(clients[0]), watch(clients[1])])
+        assert (one or 0) + (other or 0) > 10
+
+
+def _versions(page: bytes) -> dict[str, int]:
+    """Blob name → version, after a look at whether each entry is of one piece."""
+    found = {}
+    for entry in re.findall(r"<Blob>.*?</Blob>", page.decode(), re.DOTALL):
+        name, length, md5, version = (
+            re.findall(rf"<{tag}>(.*?)</{tag}>", entry)[0] for tag in ("Name", "Content-Length", "Content-MD5", "version")
+        )
+        data = marked(int(version), 100 * int(version) % 7000 + 8)
+        assert int(length) == len(data)
+        assert base64.b64decode(md5) == hashlib.md5(data).digest()
+        found[name] = int(version)
+    return found

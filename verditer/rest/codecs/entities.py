@@ -1,0 +1,258 @@
+"""Tables and entities in JSON, at three levels of metadata: whole answers, with the headers that go with them.
+
+With minimal metadata, which every SDK asks for, an entity's stored document is copied behind its keys without being looked at.
+"""
+
+from collections.abc import Callable, Iterable
+from functools import lru_cache
+from urllib.parse import quote
+
+from msgspec.json import encode
+
+from verditer.core.dates import TICKS_PER_SECOND
+from verditer.core.edm import ANNOTATION, Members, datetime_text, decode_members, etag_text
+from verditer.core.records.table import Entity
+from verditer.rest.codecs.odata import FULL, JSON, NONE, Form, entity_path, show_token, wants_no_content
+from verditer.rest.exchange import Exchange
+from verditer.rest.message import Response
+from verditer.services.table.entities import Stored
+from verditer.services.table.query import EntityPage
+from verditer.services.table.tables import TablePage
+
+COMMON = (("X-Content-Type-Options", "nosniff"), ("Cache-Control", "no-cache"))
+READ_VERSION = ("DataServiceVersion", "3.0;")
+WRITE_VERSION = ("DataServiceVersion", "1.0;")
+
+Item = Callable[[Entity], bytes]
+
+
+# --- answers ----------------------------------------------------------------------------------------------------------------
+
+
+def render_entity(result: Stored, exchange: Exchange) -> Response:
+    headers = [("ETag", etag_text(result.entity.etag))]
+    return _json(200, _element(result, exchange), exchange.form, headers)
+
+
+def render_inserted(result: Stored, exchange: Exchange) -> Response:
+    entity = result.entity
+    location = f"{base_of(exchange)}/{entity_path(result.table, entity.partition_key, entity.row_key)}"
+    headers = [("ETag", etag_text(entity.etag)), ("Location", location)]
+    return _created(lambda: _element(result, exchange), location, headers, exchange)
+
+
+def render_updated(result: Stored, exchange: Exchange) -> Response:
+    return Response(status=204, headers=[*COMMON, WRITE_VERSION, ("ETag", etag_text(result.entity.etag))])
+
+
+def render_deleted(result: None, exchange: Exchange) -> Response:
+    return Response(status=204, headers=[*COMMON, WRITE_VERSION])
+
+
+def render_page(result: EntityPage, exchange: Exchange) -> Response:
+    headers = []
+    if result.next is not None:
+        partition_key, row_key = result.next
+        headers.append(("x-ms-continuation-NextPartitionKey", show_token(partition_key)))
+        headers.append(("x-ms-continuation-NextRowKey", show_token(row_key)))
+    item = _item(exchange, result.table)
+    body = _collection(exchange, result.table, map(item, result.entities))
+    return _json(200, body, exchange.form, headers)
+
+
+def render_table(result: str, exchange: Exchange) -> Response:
+    return _json(200, _table_element(result, exchange), exchange.form)
+
+
+def render_created_table(result: str, exchange: Exchange) -> Response:
+    location = f"{base_of(exchange)}/Tables('{result}')"
+    return _created(lambda: _table_element(result, exchange), location, [("Location", location)], exchange)
+
+
+def render_tables(result: TablePage, exchange: Exchange) -> Response:
+    headers = []
+    if result.next_table is not None:
+        headers.append(("x-ms-continuation-NextTableName", show_token(result.next_table)))
+    items = (b"{" + _table_members(title, exchange) + b"}" for title in result.titles)
+    return _json(200, _collection(exchange, "Tables", items), exchange.form, headers)
+
+
+def _json(status: int, body: bytes, form: Form, headers: Iterable[tuple[str, str]] = ()) -> Response:
+    content_type = ("Content-Type", JSON.format(form.level))
+    return Response(status=status, headers=[*COMMON, READ_VERSION, *headers, content_type], body=body)
+
+
+def _created(body: Callable[[], bytes], location: str, headers: list[tuple[str, str]], exchange: Exchange) -> Response:
+    """201 with what was created, or 204 where the client prefers to hear nothing."""
+    preference = exchange.request.headers.get("prefer", "").lower()
+    if preference in ("return-content", "return-no-content"):
+        headers = [("Preference-Applied", preference), *headers]
+    if wants_no_content(exchange):
+        return Response(status=204, headers=[*COMMON, READ_VERSION, *headers, ("DataServiceId", location)])
+    return _json(201, body(), exchange.form, headers)
+
+
+def base_of(exchange: Exchange) -> str:
+    """The service's own address, as the client knows it."""
+    request, address = exchange.request, exchange.address
+    assert address is not None
+    scheme = "https" if request.secure else "http"
+    account = f"/{address.account}{'-secondary' if address.secondary else ''}" if address.path_style else ""
+    return f"{scheme}://{request.headers.get('host', '')}{account}"
+
+
+# --- JSON -------------------------------------------------------------------------------------------------------------------
+
+
+def _collection(exchange: Exchange, name: str, items: Iterable[bytes]) -> bytes:
+    context = _context(exchange, name)
+    head = b'{"odata.metadata":' + encode(context) + b"," if context is not None else b"{"
+    return head + b'"value":[' + b",".join(items) + b"]}"
+
+
+def _element(stored: Stored, exchange: Exchange) -> bytes:
+    return _with_context(exchange, stored.table, _item(exchange, stored.table)(stored.entity))
+
+
+def _table_element(title: str, exchange: Exchange) -> bytes:
+    return _with_context(exchange, "Tables", b"{" + _table_members(title, exchange) + b"}")
+
+
+def _with_context(exchange: Exchange, name: str, item: bytes) -> bytes:
+    context = _context(exchange, f"{name}/@Element")
+    return item if context is None else b'{"odata.metadata":' + encode(context) + b"," + item[1:]
+
+
+def _context(exchange: Exchange, what: str) -> str | None:
+    form: Form = exchange.form
+    if form.level == NONE:
+        return None
+    select = "" if form.select_text is None else f"&$select={quote(form.select_text, safe=',')}"
+    return f"{base_of(exchange)}/$metadata#{what}{select}"
+
+
+def _table_members(title: str, exchange: Exchange) -> bytes:
+    members = {"TableName": title}
+    if exchange.form.level == FULL:
+        assert exchange.address is not None
+        path = f"Tables('{title}')"
+        members = {
+            "odata.type": f"{exchange.address.account}.Tables",
+            "odata.id": f"{base_of(exchange)}/{path}",
+            "odata.editLink": path,
+            **members,
+        }
+    return encode(members)[1:-1]
+
+
+def _item(exchange: Exchange, table: str) -> Item:
+    """How one entity of this answer is written."""
+    form: Form = exchange.form
+    if form.select is not None:
+        return _chosen_item(form.select, form.level, exchange, table)
+    if form.level == FULL:
+        return _full_item(exchange, table)
+    return _bare_item if form.level == NONE else _minimal_item
+
+
+def _minimal_item(entity: Entity) -> bytes:
+    """Written out by hand, for it is what a page of a thousand entities costs."""
+    whole, fraction = divmod(entity.etag, TICKS_PER_SECOND)
+    etag, timestamp = _heads(whole)
+    digits = (b".%07d" % fraction).rstrip(b"0") if fraction else b""
+    return b'%b%bZ\'\\"","PartitionKey":%b,"RowKey":%b,%b%bZ"%b' % (
+        etag,
+        digits,
+        encode(entity.partition_key),
+        encode(entity.row_key),
+        timestamp,
+        digits,
+        _behind(entity.properties),
+    )
+
+
+@lru_cache(maxsize=4096)
+def _heads(whole_seconds: int) -> tuple[bytes, bytes]:
+    """The beginnings of `odata.etag` and `Timestamp`, up to the fraction of the second."""
+    moment = datetime_text(whole_seconds * TICKS_PER_SECOND)[:-1]
+    return f'{{"odata.etag":"W/\\"datetime\'{moment.replace(":", "%3A")}'.encode(), f'"Timestamp":"{moment}'.encode()
+
+
+def _bare_item(entity: Entity) -> bytes:
+    document = entity.properties
+    if ANNOTATION.encode() in document:
+        document = encode({name: value for name, value in decode_members(document).items() if not name.endswith(ANNOTATION)})
+    return b"{" + _keys(entity) + _behind(document)
+
+
+def _full_item(exchange: Exchange, table: str) -> Item:
+    links = _links(exchange, table)
+    typed = encode({f"Timestamp{ANNOTATION}": "Edm.DateTime"})[1:-1]
+
+    def item(entity: Entity) -> bytes:
+        keys = _keys(entity).replace(b',"Timestamp":', b"," + typed + b',"Timestamp":', 1)
+        return b"{" + links(entity) + b"," + keys + _behind(entity.properties)
+
+    return item
+
+
+def _chosen_item(select: tuple[str, ...], level: str, exchange: Exchange, table: str) -> Item:
+    links = _links(exchange, table)
+
+    def item(entity: Entity) -> bytes:
+        head = {NONE: b"", FULL: links(entity)}.get(level, b'"odata.etag":' + _etag(entity))
+        members = encode(_chosen(entity, select, level))[1:-1]
+        return b"{" + b",".join(filter(None, (head, members))) + b"}"
+
+    return item
+
+
+def _chosen(entity: Entity, select: tuple[str, ...], level: str) -> dict[str, object]:
+    """The properties asked for, null where the entity has none."""
+    stored = decode_members(entity.properties)
+    system: Members = {
+        "PartitionKey": entity.partition_key,
+        "RowKey": entity.row_key,
+        "Timestamp": datetime_text(entity.etag),
+    }
+    if level == FULL:
+        system["Timestamp" + ANNOTATION] = "Edm.DateTime"
+    members: dict[str, object] = {}
+    for name in select:
+        source = system if name in system else stored
+        if level != NONE and name + ANNOTATION in source:
+            members[name + ANNOTATION] = source[name + ANNOTATION]
+        members[name] = source.get(name)
+    return members
+
+
+def _links(exchange: Exchange, table: str) -> Item:
+    assert exchange.address is not None
+    kind, base = f"{exchange.address.account}.{table}", base_of(exchange)
+
+    def links(entity: Entity) -> bytes:
+        path = entity_path(table, entity.partition_key, entity.row_key)
+        members = {
+            "odata.type": kind,
+            "odata.id": f"{base}/{path}",
+            "odata.etag": etag_text(entity.etag),
+            "odata.editLink": path,
+        }
+        return encode(members)[1:-1]
+
+    return links
+
+
+def _etag(entity: Entity) -> bytes:
+    return encode(etag_text(entity.etag))
+
+
+def _keys(entity: Entity) -> bytes:
+    partition_key, row_key = encode(entity.partition_key), encode(entity.row_key)
+    moment = datetime_text(entity.etag).encode()
+    return b'"PartitionKey":%b,"RowKey":%b,"Timestamp":"%b"' % (partition_key, row_key, moment)
+
+
+def _behind(document: bytes) -> bytes:
+    """A document's members as the last of an object."""
+    return b"," + document[1:] if len(document) > 2 else b"}"

@@ -1,0 +1,68 @@
+"""The Queue service, operation by operation. Every operation Azure has is a row; `NOT_YET` rows answer 501 by name."""
+
+from typing import Any
+
+from verditer.core.grant import KEY_ONLY, account_only, container_sas, sas
+from verditer.core.guard import NONE
+from verditer.core.limits import MAX_MESSAGE_XML, MAX_XML
+from verditer.rest import headers as h
+from verditer.rest.codecs.policies import parse_policies
+from verditer.rest.codecs.properties import parse_properties, render_properties, render_stats
+from verditer.rest.codecs.queues import (
+    parse_changed_message,
+    parse_message,
+    render_acl,
+    render_got,
+    render_peeked,
+    render_put,
+    render_queues,
+)
+from verditer.rest.operation import EMPTY, NOT_YET, STREAM, Answer, HeaderOut, Level, Op, document, route
+from verditer.services import properties
+from verditer.services.queue import messages, queues
+
+S, Q, MS, M = Level.SERVICE, Level.QUEUE, Level.MESSAGES, Level.MESSAGE
+SERVICE = {"restype": "service"}
+POLICIES = document(parse_policies, MAX_XML)
+PROPERTIES = document(parse_properties, MAX_XML)
+MESSAGE = document(parse_message, MAX_MESSAGE_XML)
+CHANGED_MESSAGE = document(parse_changed_message, MAX_MESSAGE_XML)
+NO_CACHE = (("Cache-Control", "no-cache"),)
+
+
+def OK(*headers: HeaderOut, **more: Any) -> Answer:
+    return Answer(200, headers, **more)
+
+
+def NO_CONTENT(*headers: HeaderOut) -> Answer:
+    return Answer(204, headers)
+
+
+CREATED_OR_THERE = Answer(201, status_of=lambda new: 201 if new else 204)
+
+
+# Tables are the place where we align by hand.
+# fmt: off
+OPERATIONS = (
+    #  name                       route                                           takes                            body             guard allow                     call                               answer
+    Op("ListQueues",              route("GET", S, comp="list"),                   h.QUEUE_LISTING,                 EMPTY,           NONE, account_only("s", "l"),   queues.list_queues,                OK(body=render_queues)),
+    Op("GetServiceProperties",    route("GET", S, comp="properties", **SERVICE),  h.NOTHING,                       EMPTY,           NONE, account_only("s", "r"),   properties.get_service_properties, OK(body=render_properties)),
+    Op("SetServiceProperties",    route("PUT", S, comp="properties", **SERVICE),  h.NOTHING,                       PROPERTIES,      NONE, account_only("s", "w"),   properties.set_service_properties, Answer(202)),
+    Op("GetServiceStats",         route("GET", S, comp="stats", **SERVICE),       h.NOTHING,                       EMPTY,           NONE, account_only("s", "r"),   properties.get_service_stats,      OK(body=render_stats)),
+    Op("GetUserDelegationKey",    route("POST", S, comp="userdelegationkey", **SERVICE), h.NOTHING,                STREAM,          NONE, KEY_ONLY,                 NOT_YET,                           OK()),
+
+    Op("CreateQueue",             route("PUT", Q),                                h.METADATA,                      EMPTY,           NONE, account_only("c", "cw"),  queues.create_queue,               CREATED_OR_THERE),
+    Op("DeleteQueue",             route("DELETE", Q),                             h.NOTHING,                       EMPTY,           NONE, account_only("c", "d"),   queues.delete_queue,               NO_CONTENT()),
+    Op("GetQueueMetadata",        route("GET|HEAD", Q, comp="metadata"),          h.NOTHING,                       EMPTY,           NONE, container_sas("r"),       queues.get_queue,                  OK(*h.MESSAGES_COUNT, groups=(h.queue_metadata,))),
+    Op("SetQueueMetadata",        route("PUT", Q, comp="metadata"),               h.METADATA,                      EMPTY,           NONE, account_only("c", "w"),   queues.set_queue_metadata,         NO_CONTENT()),
+    Op("GetQueueAcl",             route("GET|HEAD", Q, comp="acl"),               h.NOTHING,                       EMPTY,           NONE, KEY_ONLY,                 queues.get_queue_acl,              OK(body=render_acl)),
+    Op("SetQueueAcl",             route("PUT", Q, comp="acl"),                    h.NOTHING,                       POLICIES,        NONE, KEY_ONLY,                 queues.set_queue_acl,              NO_CONTENT()),
+
+    Op("PutMessage",              route("POST", MS),                              h.NEW_MESSAGE,                   MESSAGE,         NONE, sas("a"),                 messages.put_message,              Answer(201, body=render_put)),
+    Op("PeekMessages",            route("GET", MS, peekonly="true"),              h.MESSAGE_COUNT,                 EMPTY,           NONE, sas("r"),                 messages.peek_messages,            OK(body=render_peeked, constants=NO_CACHE)),
+    Op("GetMessages",             route("GET", MS),                               h.RETRIEVAL,                     EMPTY,           NONE, sas("p"),                 messages.get_messages,             OK(body=render_got, constants=NO_CACHE), changes=True),
+    Op("ClearMessages",           route("DELETE", MS),                            h.NOTHING,                       EMPTY,           NONE, account_only("o", "d"),   queues.clear_messages,             NO_CONTENT()),
+    Op("UpdateMessage",           route("PUT", M),                                h.POP_RECEIPT | h.NEW_VISIBILITY, CHANGED_MESSAGE, NONE, sas("u"),                messages.update_message,           NO_CONTENT(*h.UPDATED_MESSAGE)),
+    Op("DeleteMessage",           route("DELETE", M),                             h.POP_RECEIPT,                   EMPTY,           NONE, sas("p"),                 messages.delete_message,           NO_CONTENT()),
+)
+# fmt: on

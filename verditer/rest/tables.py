@@ -1,0 +1,41 @@
+"""How a path of the Table service becomes a level and a target, and which verb a request means."""
+
+from verditer.core.errors import Code, StorageError
+from verditer.core.names import AccountName, EntityName, TableName
+from verditer.rest.address import Address
+from verditer.rest.codecs.odata import parse_keys, parse_resource, parse_table
+from verditer.rest.message import Request
+from verditer.rest.operation import Level
+
+_TUNNELLED = frozenset({"MERGE", "PATCH", "PUT", "DELETE"})
+
+
+def locate_table(address: Address) -> tuple[Level, AccountName | TableName | EntityName]:
+    """`/`, `/$batch`, `/Tables`, `/Tables('name')`, `/name` or `/name()`, `/name(PartitionKey='…',RowKey='…')`."""
+    account, path = address.account, "/".join(address.segments)
+    if not path:
+        return Level.SERVICE, AccountName(account, "table")
+    if path == "$batch":
+        return Level.BATCH, AccountName(account, "table")
+    name, arguments = parse_resource(path)
+    if name.lower() == "tables":
+        if not arguments:
+            return Level.TABLES, AccountName(account, "table")
+        return Level.TABLE, TableName(account, parse_table(arguments))
+    if not arguments:
+        return Level.ENTITIES, TableName(account, name)
+    return Level.ENTITY, EntityName(account, name, *parse_keys(arguments))
+
+
+def tunnelled_verb(request: Request) -> str:
+    """Clients and proxies that know few verbs send POST, and the verb they mean in a header."""
+    sent = request.headers.get("x-http-method")
+    if sent is None:
+        return request.method
+    if request.method != "POST":
+        raise StorageError(Code.XMethodNotUsingPost)
+    if "," in sent:
+        raise StorageError(Code.XMethodIncorrectCount)
+    if sent.upper() not in _TUNNELLED:
+        raise StorageError(Code.XMethodIncorrectValue)
+    return sent.upper()

@@ -1,0 +1,1 @@
+"""The Queue service: queues and messages."""

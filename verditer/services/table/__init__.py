@@ -1,0 +1,1 @@
+"""The Table service: tables, entities, queries, entity group transactions."""

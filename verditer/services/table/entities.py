@@ -1,0 +1,70 @@
+"""Entities one at a time: insert, get, update, merge, delete. The two upserts are an update and a merge without an ETag."""
+
+import msgspec
+
+from verditer.core.errors import Code, StorageError
+from verditer.core.grant import Grant
+from verditer.core.names import EntityName, TableName
+from verditer.core.records.record import key_of
+from verditer.core.records.table import Entity
+from verditer.partition.engine import Transaction
+from verditer.services.context import Context
+from verditer.services.table import changes
+from verditer.services.table.changes import Change, DeleteEntity, InsertEntity, WriteEntity, apply, check_reach
+from verditer.services.table.tables import require_table
+
+
+class Stored(msgspec.Struct, frozen=True, kw_only=True):
+    """An entity as it is stored now. `table` is the name as the request spelled it."""
+
+    table: str
+    entity: Entity
+
+
+async def get_entity(ctx: Context, target: EntityName, grant: Grant) -> Stored:
+    def look(tx: Transaction) -> Stored:
+        table = require_table(tx, target)
+        entity = tx.get(Entity, table.id, target.partition_key, target.row_key)
+        if entity is None or not _is_within(grant, target, table.id):
+            raise StorageError(Code.ResourceNotFound)
+        return Stored(table=target.table, entity=entity)
+
+    return await ctx.engine.read(target.scope, look)
+
+
+def _is_within(grant: Grant, target: EntityName, table_id: int) -> bool:
+    """A signature for some of a table's keys reads those, and finds nothing else."""
+    if grant.entities is None:
+        return True
+    grant.entities.check_table(target.table)
+    low, high = grant.entities.span(table_id)
+    return low <= key_of(table_id, target.partition_key, target.row_key) < high
+
+
+async def insert_entity(ctx: Context, target: TableName, request: InsertEntity, grant: Grant) -> Stored:
+    return await _write(ctx, changes.insertion(target, request), grant)
+
+
+async def replace_entity(ctx: Context, target: EntityName, request: WriteEntity, grant: Grant) -> Stored:
+    return await _write(ctx, changes.replacement(target, request), grant)
+
+
+async def merge_entity(ctx: Context, target: EntityName, request: WriteEntity, grant: Grant) -> Stored:
+    return await _write(ctx, changes.merging(target, request), grant)
+
+
+async def delete_entity(ctx: Context, target: EntityName, request: DeleteEntity, grant: Grant) -> None:
+    change = changes.deletion(target, request)
+    check_reach(change, grant)
+    await ctx.engine.write(target.scope, lambda tx: apply(tx, require_table(tx, target), change))
+
+
+async def _write(ctx: Context, change: Change, grant: Grant) -> Stored:
+    check_reach(change, grant)
+
+    def commit(tx: Transaction) -> Stored:
+        entity = apply(tx, require_table(tx, change.name), change)
+        assert entity is not None
+        return Stored(table=change.name.table, entity=entity)
+
+    return await ctx.engine.write(change.name.scope, commit)

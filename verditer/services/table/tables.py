@@ -1,0 +1,128 @@
+"""Tables: create, query, delete, access policies. The 404s of the Table service live here."""
+
+from collections.abc import Callable
+
+import msgspec
+
+from verditer.core.dates import seconds
+from verditer.core.errors import Code, StorageError
+from verditer.core.limits import MAX_QUERY_SECONDS, MAX_TABLE_PAGE
+from verditer.core.names import AccountName, EntityName, TableName, check_table_name
+from verditer.core.records.container import AccessPolicy, Forgotten
+from verditer.core.records.record import key_of, span_of
+from verditer.core.records.table import Table
+from verditer.partition.engine import Transaction
+from verditer.services.access import check_policies
+from verditer.services.context import Context
+from verditer.services.table.compare import compile_filter
+from verditer.services.table.filter import Node
+
+LOOK_AT_CLOCK_EVERY = 128  # rows
+
+
+class CreateTable(msgspec.Struct, frozen=True, kw_only=True):
+    table: str
+
+
+class SetTableAcl(msgspec.Struct, frozen=True, kw_only=True):
+    policies: tuple[AccessPolicy, ...] = ()
+
+
+class QueryTables(msgspec.Struct, frozen=True, kw_only=True):
+    filter: Node | None = None
+    top: int = MAX_TABLE_PAGE
+    next_table: str = ""
+
+
+class TablePage(msgspec.Struct, frozen=True, kw_only=True):
+    titles: list[str]
+    next_table: str | None  # where the next page begins
+
+
+async def create_table(ctx: Context, target: AccountName, request: CreateTable) -> str:
+    check_table_name(request.table)
+    name = TableName(target.account, request.table)
+
+    def commit(tx: Transaction) -> str:
+        if tx.get(Table, name.account, request.table.lower()) is not None:
+            raise StorageError(Code.TableAlreadyExists)
+        tx.put(Table(account=name.account, name=request.table.lower(), id=tx.tick(), title=request.table))
+        return request.table
+
+    return await ctx.engine.write(name.scope, commit)
+
+
+async def get_table(ctx: Context, target: TableName) -> str:
+    def look(tx: Transaction) -> str:
+        return _existing(tx, target).title
+
+    return await ctx.engine.read(target.scope, look)
+
+
+async def delete_table(ctx: Context, target: TableName) -> None:
+    """One record goes, and with its id every entity; the collector removes what that leaves unreachable."""
+
+    def commit(tx: Transaction) -> None:
+        table = _existing(tx, target)
+        tx.delete(Table, table.account, table.name)
+        tx.put(Forgotten(id=table.id))
+
+    await ctx.engine.write(target.scope, commit)
+
+
+async def query_tables(ctx: Context, target: AccountName, request: QueryTables) -> TablePage:
+    """In the order of their names, whatever their case."""
+    matches = _predicate(request.filter)
+    deadline = ctx.now() + seconds(MAX_QUERY_SECONDS)
+
+    def look(tx: Transaction) -> TablePage:
+        titles: list[str] = []
+        span = span_of(target.account).starting(key_of(target.account, request.next_table))
+        for number, table in enumerate(tx.scan(Table, span)):
+            late = number % LOOK_AT_CLOCK_EVERY == LOOK_AT_CLOCK_EVERY - 1 and ctx.now() > deadline
+            if len(titles) == request.top or late:
+                return TablePage(titles=titles, next_table=table.name)
+            if matches(table):
+                titles.append(table.title)
+        return TablePage(titles=titles, next_table=None)
+
+    return await ctx.engine.scan(target.scope, look) if request.top else TablePage(titles=[], next_table=None)
+
+
+def _predicate(node: Node | None) -> Callable[[Table], bool]:
+    if node is None:
+        return lambda table: True
+    return compile_filter(node, {"TableName": lambda table: (table.title, None)}, lambda table: b"{}")
+
+
+async def get_table_acl(ctx: Context, target: TableName) -> tuple[AccessPolicy, ...]:
+    return await ctx.engine.read(target.scope, lambda tx: require_table(tx, target).policies)
+
+
+async def set_table_acl(ctx: Context, target: TableName, request: SetTableAcl) -> None:
+    """Replaces every stored policy at once."""
+    check_policies(request.policies)
+    for policy in request.policies:
+        if not set(policy.permission or "") <= set("raud"):
+            details = {"XmlNodeName": "Permission", "XmlNodeValue": policy.permission or ""}
+            raise StorageError(Code.InvalidXmlNodeValue, details=details)
+
+    def commit(tx: Transaction) -> None:
+        tx.put(msgspec.structs.replace(require_table(tx, target), policies=request.policies))
+
+    await ctx.engine.write(target.scope, commit)
+
+
+def require_table(tx: Transaction, target: TableName | EntityName) -> Table:
+    table = tx.get(Table, target.account, target.table.lower())
+    if table is None:
+        raise StorageError(Code.TableNotFound)
+    return table
+
+
+def _existing(tx: Transaction, target: TableName) -> Table:
+    """As an element of `Tables`, a missing table is a missing resource."""
+    table = tx.get(Table, target.account, target.table.lower())
+    if table is None:
+        raise StorageError(Code.ResourceNotFound)
+    return table
