@@ -21,6 +21,7 @@ from verditer.rest.pipeline import Pipeline
 from verditer.rest.server import HttpServer
 from verditer.rest.services import SERVICES
 from verditer.services.context import Context
+from verditer.services.settings import apply_configured
 from verditer.stream.extents import ExtentStore
 from verditer.stream.local import LocalExtents
 from verditer.stream.memory import MemoryExtents
@@ -62,6 +63,7 @@ class App:
         listen = self.config.admin
         self.servers["admin"] = HttpServer(admin.handle, listen.host, listen.port, name="Admin")
         try:
+            await apply_configured(self.ctx)
             await self.ctx.extents.open()
             for server in self.servers.values():
                 await server.start()

@@ -18,7 +18,7 @@ import uvloop
 
 from verditer import __version__
 from verditer.app import App, run
-from verditer.config import Config, Listen, OAuth
+from verditer.config import SETTINGS_FILE, Config, Listen, OAuth, SettingsFile, read_settings_file, with_settings
 from verditer.core.errors import StorageError
 from verditer.core.limits import MIB
 from verditer.services.account import DEVELOPMENT_KEY, Account, development_accounts, parse_accounts
@@ -53,6 +53,7 @@ def _parser() -> argparse.ArgumentParser:
     add = parser.add_argument
     add("-v", "--version", action="version", version=f"verditer {__version__}")
     add("-l", "--location", type=Path, help="folder for data (default: verditer-data)")
+    add("--config", type=Path, help="file with the settings of accounts (default: verditer.toml, when there is one)")
     add("--database", help="a PostgreSQL URL to keep records in, instead of the embedded store")
     add("--inMemoryPersistence", action="store_true", help="keep everything in memory and forget it at the end")
     add("--extentMemoryLimit", type=float, help="megabytes of large bodies to keep with --inMemoryPersistence")
@@ -96,7 +97,7 @@ def _config(flags: argparse.Namespace) -> Config:
         "memory_limit": int(given["extentMemoryLimit"] * MIB) if "extentMemoryLimit" in given else None,
         "password": given.get("pwd"),
         "product_style": "disableProductStyleUrl" not in given,
-        "accounts": _accounts(),
+        "accounts": with_settings(_accounts(), _settings_file(given.get("config")), os.environ),
     }
     same = ("location", "database", "cert", "key", "development_tls", "silent", "debug", "log_format", "test_control")
     settings |= {name: given[name] for name in same if name in given}
@@ -166,6 +167,13 @@ def _accounts() -> dict[str, Account]:
                 raise ValueError(f"{variable} names no account")
             return accounts
     return development_accounts()
+
+
+def _settings_file(given: Path | None) -> SettingsFile:
+    path = given or Path(os.environ.get("VERDITER_CONFIG") or SETTINGS_FILE)
+    if path == SETTINGS_FILE and not path.exists():
+        return SettingsFile()
+    return read_settings_file(path)
 
 
 def _start_logging(config: Config) -> None:

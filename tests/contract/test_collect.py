@@ -119,6 +119,7 @@ async def process(store: Store, folder: Path) -> AsyncIterator[Process]:
     extents = LocalExtents(folder, lambda: f"{engine.now():016x}{secrets.token_hex(8)}")
     await extents.open()
     ctx = Context(engine=engine, extents=extents, accounts=development_accounts(), inline_limit=1000)
+    await ctx.activity.announce(engine)  # as the collector does when it starts
     try:
         yield Process(ctx, folder)
     finally:
@@ -247,7 +248,7 @@ async def test_a_process_that_was_given_up_names_nothing_it_had_begun(store: Sto
 async def test_a_process_speaks_up_before_it_names_an_extent(store: Store, tmp_path: Path) -> None:
     async with process(store, tmp_path / "extents") as one:
         await one.create()
-        assert await one.count(Horizon) == 0
+        await one.ctx.activity.retire(one.ctx.engine)
         await one.put("small", b"x")
         assert await one.count(Horizon) == 0
         await one.put("large", data("x"))
@@ -255,8 +256,19 @@ async def test_a_process_speaks_up_before_it_names_an_extent(store: Store, tmp_p
         await one.later(1000)
         await one.put("large", data("y"))  # silent for long, but nobody has given it up
         assert await one.get("large") == data("y")
-        await one.ctx.activity.retire(one.ctx.engine)
-        assert await one.count(Horizon) == 0
+
+
+async def test_a_process_that_was_given_up_goes_on_with_what_it_has_just_begun(store: Store, tmp_path: Path) -> None:
+    if not store.shared:
+        pytest.skip("one process at a time")
+    async with process(store, tmp_path / "extents") as one, process(store, tmp_path / "extents") as sleeper:
+        await one.create()
+        await one.collect(48)
+        assert await one.count(Horizon) == 1
+        await sleeper.ctx.engine.read((), lambda tx: tx.now)  # it hears what time it is
+        await sleeper.put("blob", data("x"))
+        assert await one.count(Horizon) == 2
+        assert await one.get("blob") == data("x")
 
 
 async def test_a_process_that_died_does_not_hold_back_the_others_for_ever(store: Store, tmp_path: Path) -> None:

@@ -39,7 +39,11 @@ class Running:
 
     @property
     def connection_string(self) -> str:
-        return f"DefaultEndpointsProtocol=http;AccountName={self.account};AccountKey={self.key};BlobEndpoint={self.base_url};"
+        table = f"http://127.0.0.1:{self.app.servers['table'].port}/{self.account}"
+        return (
+            f"DefaultEndpointsProtocol=http;AccountName={self.account};AccountKey={self.key};"
+            f"BlobEndpoint={self.base_url};TableEndpoint={table};"
+        )
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Have the server's own loop do something: look into the store, collect."""

@@ -29,23 +29,14 @@ from azure.storage.queue import (
 from azure.storage.queue.aio import QueueServiceClient as AsyncQueueServiceClient
 
 from tests.rest.running import Running
+from tests.sdk.codes import code_of
 
-BASE64_TEXT: dict[str, Any] = {
-    "message_encode_policy": TextBase64EncodePolicy(),
-    "message_decode_policy": TextBase64DecodePolicy(),
-}
-BASE64_BYTES: dict[str, Any] = {
-    "message_encode_policy": BinaryBase64EncodePolicy(),
-    "message_decode_policy": BinaryBase64DecodePolicy(),
-}
+TEXT: dict[str, Any] = {"message_encode_policy": TextBase64EncodePolicy(), "message_decode_policy": TextBase64DecodePolicy()}
+BYTES: dict[str, Any] = {"message_encode_policy": BinaryBase64EncodePolicy(), "message_decode_policy": BinaryBase64DecodePolicy()}
 
 
 def endpoint(server: Running) -> str:
     return f"http://127.0.0.1:{server.app.servers['queue'].port}/{server.account}"
-
-
-def code_of(error: HttpResponseError) -> str:
-    return str(getattr(error, "error_code", ""))
 
 
 def key(server: Running) -> dict[str, str]:
@@ -53,8 +44,8 @@ def key(server: Running) -> dict[str, str]:
 
 
 @pytest.fixture
-def service(steady: Running) -> Iterator[QueueServiceClient]:
-    with QueueServiceClient(endpoint(steady), credential=key(steady)) as service:
+def service(account: Running) -> Iterator[QueueServiceClient]:
+    with QueueServiceClient(endpoint(account), credential=key(account)) as service:
         yield service
 
 
@@ -97,11 +88,9 @@ def test_an_update_gives_a_new_receipt_and_the_old_one_is_refused(queue: QueueCl
     assert queue.peek_messages() == []
 
 
-@pytest.mark.parametrize(
-    ("policies", "content"), [(BASE64_TEXT, "täxt\x00\x01"), (BASE64_BYTES, bytes(range(256)))], ids=["text", "bytes"]
-)
-def test_base64_is_the_clients_affair(steady: Running, queue: QueueClient, policies: dict[str, Any], content: object) -> None:
-    encoded = QueueClient(endpoint(steady), queue.queue_name, credential=key(steady), **policies)
+@pytest.mark.parametrize(("policies", "content"), [(TEXT, "täxt\x00\x01"), (BYTES, bytes(range(256)))], ids=["text", "bytes"])
+def test_base64_is_the_clients_affair(account: Running, queue: QueueClient, policies: dict[str, Any], content: object) -> None:
+    encoded = QueueClient(endpoint(account), queue.queue_name, credential=key(account), **policies)
     encoded.send_message(content)
     received = encoded.receive_message()
     assert received is not None
@@ -109,8 +98,8 @@ def test_base64_is_the_clients_affair(steady: Running, queue: QueueClient, polic
     encoded.close()
 
 
-def test_a_message_of_48_kib_fits_in_base64_and_one_byte_more_does_not(steady: Running, queue: QueueClient) -> None:
-    encoded = QueueClient(endpoint(steady), queue.queue_name, credential=key(steady), **BASE64_BYTES)
+def test_a_message_of_48_kib_fits_in_base64_and_one_byte_more_does_not(account: Running, queue: QueueClient) -> None:
+    encoded = QueueClient(endpoint(account), queue.queue_name, credential=key(account), **BYTES)
     encoded.send_message(b"\0" * 48 * 1024)
     with pytest.raises(HttpResponseError) as refusal:
         encoded.send_message(b"\0" * (48 * 1024 + 1))
@@ -153,7 +142,7 @@ def test_creating_deleting_and_metadata(service: QueueServiceClient, queue: Queu
         queue.get_queue_properties()
 
 
-def test_service_properties_and_statistics(service: QueueServiceClient, steady: Running) -> None:
+def test_service_properties_are_kept(service: QueueServiceClient) -> None:
     retention = RetentionPolicy(enabled=True, days=5)
     service.set_service_properties(
         analytics_logging=QueueAnalyticsLogging(read=True, write=True, delete=True, retention_policy=retention),
@@ -166,17 +155,20 @@ def test_service_properties_and_statistics(service: QueueServiceClient, steady: 
     assert properties["cors"][0].allowed_origins == "http://a.example"
     service.set_service_properties(cors=[])
     assert service.get_service_properties()["cors"] == []
-    secondary = QueueServiceClient(endpoint(steady), secondary_hostname=endpoint(steady) + "-secondary", credential=key(steady))
-    assert secondary.get_service_stats()["geo_replication"]["status"] == "live"
-    secondary.close()
 
 
-def test_a_queue_sas_does_what_its_letters_say(steady: Running, queue: QueueClient) -> None:
+def test_statistics_come_from_the_secondary_endpoint(account: Running) -> None:
+    host = endpoint(account).removeprefix("http://").partition("/")[0]
+    with QueueServiceClient(f"{endpoint(account)}-secondary", credential=key(account), secondary_hostname=host) as service:
+        assert service.get_service_stats()["geo_replication"]["status"] == "live"
+
+
+def test_a_queue_sas_does_what_its_letters_say(account: Running, queue: QueueClient) -> None:
     expiry = datetime.now(UTC) + timedelta(hours=1)
     sas = generate_queue_sas(
-        steady.account, queue.queue_name, steady.key, permission=QueueSasPermissions(add=True, read=True), expiry=expiry
+        account.account, queue.queue_name, account.key, permission=QueueSasPermissions(add=True, read=True), expiry=expiry
     )
-    with QueueClient(endpoint(steady), queue.queue_name, credential=sas) as limited:
+    with QueueClient(endpoint(account), queue.queue_name, credential=sas) as limited:
         limited.send_message("by SAS")
         assert limited.peek_messages()[0].content == "by SAS"
         with pytest.raises(HttpResponseError) as refusal:
@@ -184,13 +176,13 @@ def test_a_queue_sas_does_what_its_letters_say(steady: Running, queue: QueueClie
         assert code_of(refusal.value) == "AuthorizationPermissionMismatch"
 
 
-def test_a_stored_policy_counts_and_can_be_taken_back(steady: Running, queue: QueueClient) -> None:
+def test_a_stored_policy_counts_and_can_be_taken_back(account: Running, queue: QueueClient) -> None:
     now = datetime.now(UTC)
     policy = AccessPolicy(permission="rap", start=now - timedelta(hours=1), expiry=now + timedelta(hours=1))
     queue.set_queue_access_policy({"workers": policy})
     assert queue.get_queue_access_policy()["workers"].permission == "rap"
-    sas = generate_queue_sas(steady.account, queue.queue_name, steady.key, policy_id="workers")
-    with QueueClient(endpoint(steady), queue.queue_name, credential=sas) as worker:
+    sas = generate_queue_sas(account.account, queue.queue_name, account.key, policy_id="workers")
+    with QueueClient(endpoint(account), queue.queue_name, credential=sas) as worker:
         worker.send_message("work")
         assert worker.receive_message() is not None
         queue.set_queue_access_policy({})
@@ -198,23 +190,23 @@ def test_a_stored_policy_counts_and_can_be_taken_back(steady: Running, queue: Qu
             worker.receive_message()
 
 
-def test_an_account_sas_reaches_every_queue(steady: Running, queue: QueueClient) -> None:
+def test_an_account_sas_reaches_every_queue(account: Running, queue: QueueClient) -> None:
     sas = generate_account_sas(
-        steady.account,
-        steady.key,
+        account.account,
+        account.key,
         resource_types=ResourceTypes(service=True, container=True, object=True),
         permission=AccountSasPermissions(list=True, add=True, process=True),
         expiry=datetime.now(UTC) + timedelta(hours=1),
     )
-    with QueueServiceClient(endpoint(steady), credential=sas) as service:
+    with QueueServiceClient(endpoint(account), credential=sas) as service:
         service.get_queue_client(queue.queue_name).send_message("x")
         assert queue.queue_name in [each.name for each in service.list_queues()]
         assert service.get_queue_client(queue.queue_name).receive_message() is not None
 
 
-def test_the_async_client_does_the_same(steady: Running) -> None:
+def test_the_async_client_does_the_same(account: Running) -> None:
     async def work() -> None:
-        async with AsyncQueueServiceClient(endpoint(steady), credential=key(steady)) as service:
+        async with AsyncQueueServiceClient(endpoint(account), credential=key(account)) as service:
             queue = await service.create_queue(f"q-{uuid.uuid4().hex[:16]}")
             async with queue:
                 await asyncio.gather(*[queue.send_message(f"{number}") for number in range(20)])

@@ -19,7 +19,7 @@ SIZES = [0, 5, 2_000, 66_000]
 SUCCESS = {"200", "201", "202"}
 # Moves are multiples of ten seconds and everything ends five seconds beside them, so the model needs no exact clock.
 MOVES, DURATIONS, PERIODS = [10, 30, 50], [15, 35, 55, -1], [None, 0, 15, 45]
-SECONDS = min(4.0, float(os.environ.get("VERDITER_MODEL_SECONDS", "4")))
+SECONDS = min(4.0, float(os.environ.get("VERDITER_MODEL_SECONDS", "2.5")))
 
 
 class Walk:
@@ -195,12 +195,12 @@ def headers(lease: str | None = None, if_match: str | None = None, if_none: bool
     return sent
 
 
-async def test_random_operations_agree_with_the_model(fleet: Fleet, container: str, chance: random.Random) -> None:
+async def test_random_operations_agree_with_the_model(own_fleet: Fleet, container: str, chance: random.Random) -> None:
     # contract G7, B1, B2, L1, L2, L3, L4; races L1, L2, L3, L4, L5, B2
     started = time.monotonic()
-    async with connected(fleet.ports, 1) as [client]:
+    async with connected(own_fleet.ports, 1) as [client]:
         await client.create_container(container)
-        walk = Walk(client, fleet, container, chance)
+        walk = Walk(client, own_fleet, container, chance)
         while time.monotonic() - started < SECONDS:  # five seconds beside the model's clock it would no longer be right
             await walk.step()
     assert len(walk.trace) > 100

@@ -47,6 +47,6 @@ async def test_races_have_one_winner_every_time(fleet: Fleet, container: str, se
         await test_reads.test_a_read_is_of_one_version_while_the_blob_is_overwritten(fleet, f"{name}-e", chance)
 
 
-async def test_the_model_agrees_for_long(fleet: Fleet, container: str, seed: int) -> None:
+async def test_the_model_agrees_for_long(own_fleet: Fleet, container: str, seed: int) -> None:
     for name, chance in turns(container, seed):
-        await test_model.test_random_operations_agree_with_the_model(fleet, name, chance)
+        await test_model.test_random_operations_agree_with_the_model(own_fleet, name, chance)

@@ -1,13 +1,15 @@
 """Entities and filters for tests: made by hand, or by hypothesis from a world small enough that they meet."""
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from hypothesis import strategies as st
 
 from verditer.core.edm import Edm, Members, Wire, double_of, encode_members, put
 from verditer.core.records.table import Entity
+from verditer.services.table.compare import compile_filter
 from verditer.services.table.filter import And, Compare, Constant, Literal, Node, Not, Or
+from verditer.services.table.query import SYSTEM
 
 Value = tuple[Edm, Wire]
 
@@ -20,9 +22,16 @@ def entity(partition_key: str, row_key: str, known: Mapping[str, Value], *, etag
     members: Members = {}
     for name, (kind, value) in known.items():
         put(members, name, kind, value)
-    return Entity(
-        properties=encode_members(members), table_id=table_id, partition_key=partition_key, row_key=row_key, etag=etag
-    )
+    return Entity(properties=encode_members(members), table_id=table_id, partition_key=partition_key, row_key=row_key, etag=etag)
+
+
+def predicate(node: Node) -> Callable[[Entity], bool]:
+    """The whole filter, compiled as a query compiles it."""
+    return compile_filter(node, SYSTEM, document_of)
+
+
+def document_of(entity: Entity) -> bytes:
+    return entity.properties
 
 
 values: st.SearchStrategy[Value] = st.one_of(

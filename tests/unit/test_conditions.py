@@ -21,6 +21,7 @@ class Record(msgspec.Struct, frozen=True):
     etag: int = ETAG
     lease: Lease | None = None
     tags: Mapping[str, str] | None = None
+    copy_pending: bool = False
 
 
 BLOB = Record(tags={"state": "open"})

@@ -1,6 +1,7 @@
 """`$filter`: the grammar, the literals, what is refused and how; and what each comparison means for each type."""
 
 import base64
+import contextlib
 import math
 import operator
 from collections.abc import Callable
@@ -10,13 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.entities import Value, entity, nodes, properties
+from tests.unit.entities import Value, entity, nodes, predicate, properties
 from verditer.core.edm import Edm
 from verditer.core.errors import Code, StorageError
 from verditer.core.records.table import Entity
-from verditer.services.table.compare import compile_filter
 from verditer.services.table.filter import MAX_DEPTH, And, Compare, Constant, Literal, Node, Not, Or, parse_filter
-from verditer.services.table.query import _SYSTEM
 
 
 def text(value: str) -> Literal:
@@ -131,10 +130,8 @@ def test_a_filter_may_have_many_comparisons() -> None:  # T504
 
 @given(st.text(max_size=40) | st.text("()' \"AeqX1.-Land or not", max_size=40))
 def test_any_text_is_understood_or_refused(source: str) -> None:
-    try:
-        parse_filter(source)
-    except StorageError as error:
-        assert error.code in (Code.InvalidInput, Code.NotImplemented)
+    with contextlib.suppress(StorageError):
+        parse_filter(source)  # any other exception fails the test
 
 
 # --- meaning ----------------------------------------------------------------------------------------------------------------
@@ -143,7 +140,7 @@ def test_any_text_is_understood_or_refused(source: str) -> None:
 def matches(source: str, stored: Entity) -> bool:
     tree = parse_filter(source)
     assert tree is not None
-    return compile_filter(tree, _SYSTEM, lambda entity: entity.properties)(stored)
+    return predicate(tree)(stored)
 
 
 ENTITY = entity(
@@ -210,7 +207,7 @@ def test_text_is_ordered_by_utf16_unit() -> None:
 
 
 # A second evaluator, as plain as can be: values as Python has them, in a table of types that meet.
-MEETS = {
+MEETS: dict[Edm, dict[Edm, Callable[[Any], Any]]] = {
     Edm.INT32: {Edm.INT32: int, Edm.INT64: int, Edm.DOUBLE: float},
     Edm.INT64: {Edm.INT64: int, Edm.DOUBLE: float},
     Edm.DOUBLE: {Edm.DOUBLE: float},
@@ -226,13 +223,14 @@ def naive(node: Node, known: dict[str, Value]) -> bool:
     if isinstance(node, Not):
         return not naive(node.part, known)
     if isinstance(node, And):
-        return all([naive(part, known) for part in node.parts])
+        return all(naive(part, known) for part in node.parts)
     if isinstance(node, Or):
-        return any([naive(part, known) for part in node.parts])
+        return any(naive(part, known) for part in node.parts)
     if node.name not in known:
         return False
     kind, stored = known[node.name]
-    reader: Callable[[Any], Any] | None = MEETS.get(node.literal.kind, {node.literal.kind: READERS.get(kind, str)}).get(kind)
+    meets = MEETS.get(node.literal.kind, {node.literal.kind: READERS.get(kind, str)})
+    reader = meets.get(kind)
     literal: Any = node.literal.value
     if reader is None:
         return False
@@ -256,4 +254,4 @@ READERS: dict[Edm, Callable[[Any], Any]] = {
 def test_a_compiled_filter_agrees_with_the_plain_evaluator(known: dict[str, Value], node: Node) -> None:
     stored = entity("p", "r", known)
     everything = known | {"PartitionKey": (Edm.STRING, "p"), "RowKey": (Edm.STRING, "r")}
-    assert compile_filter(node, _SYSTEM, lambda each: each.properties)(stored) == naive(node, everything)
+    assert predicate(node)(stored) == naive(node, everything)

@@ -23,6 +23,7 @@ class Record(msgspec.Struct, frozen=True):
     etag: int = NOW - seconds(100)
     lease: Lease | None = None
     tags: Mapping[str, str] | None = None
+    copy_pending: bool = False
 
 
 LEASES: dict[State, Lease | None] = {

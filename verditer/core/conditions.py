@@ -34,6 +34,10 @@ class Guarded(Protocol):
     @property
     def tags(self) -> Mapping[str, str] | None: ...
 
+    @property
+    def copy_pending(self) -> bool:
+        """Bytes are still being fetched into it."""
+
 
 class Conditions(msgspec.Struct, frozen=True, kw_only=True):
     """ETags without quotes, dates in ticks; None where the request says nothing."""

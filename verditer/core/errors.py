@@ -28,8 +28,11 @@ class Code(Enum):
     NotModified                         = 304, "The condition specified using HTTP conditional header(s) is not met.", "ConditionNotMet"
 
     AccessTierNotSupportedForBlobType   = 400, "The access tier is not supported for this blob type."
+    BlobAccessTierNotSupportedForAccountType = 400, "The access tier is not supported for this account type."
+    AllBatchSubRequestsShouldBeSameApi  = 400, "All batch subrequests should be the same api."
     BlockListTooLong                    = 400, "The block list may not contain more than 50,000 blocks."
     BothCrc64AndMd5HeaderPresent        = 400, "Both x-ms-content-crc64 header and Content-MD5 header are present."
+    BothUserTagsAndSourceTagsCopyPresentException = 400, "x-ms-tags header and copying the source's tags are mutually exclusive."
     CommandsInBatchActOnDifferentPartitions = 400, "All commands in a batch must operate on same entity group."
     Crc64Mismatch                       = 400, "The CRC64 value specified in the request did not match with the CRC64 value calculated by the server."
     DuplicatePropertiesSpecified        = 400, "A property is specified more than one time."
@@ -37,6 +40,7 @@ class Code(Enum):
     EmptyMetadataKey                    = 400, "The key for one of the metadata key-value pairs is empty."
     EmptyTagName                        = 400, "The name of one of the tag key-value pairs is empty."
     EntityTooLarge                      = 400, "The entity is larger than the maximum allowed size (1MB)."
+    ExceedsMaxBatchRequestCount         = 400, "The batch operation exceeds maximum number of allowed subrequests."
     InvalidAuthenticationInfo           = 400, "Authentication information is not given in the correct format. Check the value of Authorization header."
     InvalidBlobOrBlock                  = 400, "The specified blob or block content is invalid."
     InvalidBlockId                      = 400, "The specified block ID is invalid. The block ID must be Base64-encoded."
@@ -90,9 +94,11 @@ class Code(Enum):
     AuthorizationSourceIPMismatch       = 403, "This request is not authorized to perform this operation using this source IP."
     CorsPreflightFailure                = 403, "CORS not enabled or no matching rule found for this request."
     InsufficientAccountPermissions      = 403, "The account being accessed does not have sufficient permissions to execute this operation. Write operations are not allowed."
+    OperationNotAllowedOnRootBlob       = 403, "The specified operation is not allowed on a root blob."
     UnauthorizedBlobOverwrite           = 403, "This request is not authorized to perform blob overwrites."
 
     BlobNotFound                        = 404, "The specified blob does not exist."
+    CannotVerifyCopySource              = 404, "Could not verify the copy source."
     ContainerNotFound                   = 404, "The specified container does not exist."
     MessageNotFound                     = 404, "The specified message does not exist."
     QueueNotFound                       = 404, "The specified queue does not exist."
@@ -103,9 +109,15 @@ class Code(Enum):
     UnsupportedHttpVerb                 = 405, "The resource doesn't support specified Http Verb."
 
     BlobAlreadyExists                   = 409, "The specified blob already exists."
+    BlobArchived                        = 409, "This operation is not permitted on an archived blob."
+    BlobBeingRehydrated                 = 409, "This operation is not permitted because the blob is being rehydrated."
     BlobIsSealed                        = 409, "The specified blob is sealed and its contents can't be modified unless the blob is re-created after a delete."
     BlobOverwritten                     = 409, "The blob has been recreated since the previous snapshot was taken."
+    BlobSnapshotNotSoftDeleted          = 409, "The blob snapshot or version has to be soft-deleted before it can be deleted permanently."
+    BlobTierInadequateForContentLength  = 409, "The specified blob tier size limit cannot be less than content length."
     BlockCountExceedsLimit              = 409, "The uncommitted block count cannot exceed the maximum limit of 100,000 blocks."
+    CannotChangeToLowerTier             = 409, "A higher blob tier has already been explicitly set."
+    CopyIdMismatch                      = 409, "The specified copy ID did not match the copy ID for the pending copy operation."
     ContainerAlreadyExists              = 409, "The specified container already exists."
     EntityAlreadyExists                 = 409, "The specified entity already exists."
     InvalidBlobType                     = 409, "The blob type is invalid for this operation."
@@ -115,7 +127,10 @@ class Code(Enum):
     LeaseIsBreakingAndCannotBeChanged   = 409, "The lease ID matched, but the lease is currently in breaking state and cannot be changed."
     LeaseIsBrokenAndCannotBeRenewed     = 409, "The lease ID matched, but the lease has been broken explicitly and cannot be renewed."
     LeaseNotPresentWithLeaseOperation   = 409, "There is currently no lease on the blob."
+    NoPendingCopyOperation              = 409, "There is currently no pending copy operation."
+    PendingCopyOperation                = 409, "There is currently a pending copy operation."
     PreviousSnapshotNotFound            = 409, "The previous snapshot is not found."
+    PublicAccessNotPermitted            = 409, "Public access is not permitted on this storage account."
     QueueAlreadyExists                  = 409, "The specified queue already exists."
     SequenceNumberIncrementTooLarge     = 409, "The sequence number increment cannot be performed because it would result in overflow of the sequence number."
     SnapshotsPresent                    = 409, "This operation is not permitted because the blob has snapshots."
@@ -125,6 +140,7 @@ class Code(Enum):
 
     AppendPositionConditionNotMet       = 412, "The append position condition specified was not met."
     ConditionNotMet                     = 412, "The condition specified using HTTP conditional header(s) is not met."
+    InfiniteLeaseDurationRequired       = 412, "The lease ID matched, but the specified lease must be an infinite-duration lease."
     LeaseIdMismatchWithBlobOperation    = 412, "The lease ID specified did not match the lease ID for the blob."
     LeaseIdMismatchWithContainerOperation = 412, "The lease ID specified did not match the lease ID for the container."
     LeaseIdMissing                      = 412, "There is currently a lease on the blob and no lease ID was specified in the request."
@@ -158,10 +174,17 @@ class StorageError(Exception):
     """What a client can cause. `details` become extra elements of the error document, `headers` extra response headers."""
 
     def __init__(
-        self, code: Code, *, message: str = "", details: dict[str, str] | None = None, headers: dict[str, str] | None = None
+        self,
+        code: Code,
+        *,
+        message: str = "",
+        details: dict[str, str] | None = None,
+        headers: dict[str, str] | None = None,
+        status: int | None = None,
     ):
         super().__init__(code.wire)
         self.code = code
+        self.status = status or code.status  # a copy source's refusal is told with the status the source gave
         self.message = message or code.message
         self.details = details or {}
         self.headers = headers or {}

@@ -16,6 +16,7 @@ from verditer.core.records.record import Span, key_of, span_of, successor
 CHALLENGE = (
     "Bearer authorization_uri=https://login.microsoftonline.com/common/oauth2/authorize resource_id=https://storage.azure.com"
 )
+NOT_PERMITTED = "not permitted"  # the public access of a container whose account allows none
 _EVERY_LETTER = "racwdxyltfmeopiu"
 
 
@@ -159,7 +160,7 @@ def admit(allow: Allow, grant: Grant) -> bool:
 
 def _anonymous_refusal(grant: Grant) -> StorageError:
     if grant.version < "2019-12-12":
-        return StorageError(Code.ResourceNotFound)
+        return StorageError(Code.PublicAccessNotPermitted if grant.reach == NOT_PERMITTED else Code.ResourceNotFound)
     return StorageError(Code.NoAuthenticationInformation, headers={"WWW-Authenticate": grant.challenge})
 
 

@@ -81,6 +81,7 @@ class GuardRule:
     lease: LeaseRule
     noun: Literal["blob", "container"] = "blob"
     prefix: str = ""  # how the conditional headers are spelled: x-ms-blob-if-match, x-ms-source-if-match
+    waits: bool = False  # refused while a copy into the blob is pending
 
     def guard(self, headers: Mapping[str, str], *, create_only: bool = False) -> "Guard":
         """This rule with what the request says, in lower-case headers; malformed or illegal headers are refused here."""
@@ -103,6 +104,8 @@ class Guard(msgspec.Struct, frozen=True, kw_only=True):
         """Raise StorageError, or let pass; never change anything. Where the object has to exist, the caller says 404 first."""
         if self.create_only and current is not None:
             raise StorageError(Code.UnauthorizedBlobOverwrite)
+        if self.rule.waits and current is not None and current.copy_pending:
+            raise StorageError(Code.PendingCopyOperation)
         lease = current.lease if current is not None else None
         if lease is not None or self.lease_id is not None:
             self._check_lease(lease, now)
@@ -133,13 +136,17 @@ class Guard(msgspec.Struct, frozen=True, kw_only=True):
 # fmt: off
 NONE               = GuardRule(Kind.NOT_USED,           NOT_USED)
 READ               = GuardRule(Kind.READ,               IF_GIVEN)
-CREATE             = GuardRule(Kind.CREATE,             IF_LEASED)
-UPDATE             = GuardRule(Kind.UPDATE,             IF_LEASED)
-LEASE_ONLY         = GuardRule(Kind.NOT_USED,           IF_LEASED)  # Put Block
-LEASE              = GuardRule(Kind.UPDATE,             NOT_USED)   # Lease Blob: its lease id is lease.apply's business
-SNAPSHOT           = GuardRule(Kind.UPDATE,             IF_GIVEN)
+CREATE             = GuardRule(Kind.CREATE,             IF_LEASED, waits=True)
+UPDATE             = GuardRule(Kind.UPDATE,             IF_LEASED, waits=True)
+LEASE_ONLY         = GuardRule(Kind.NOT_USED,           IF_LEASED, waits=True)  # Put Block
+LEASE              = GuardRule(Kind.UPDATE,             NOT_USED,  waits=True)  # Lease Blob: its id is lease.apply's business
+SNAPSHOT           = GuardRule(Kind.UPDATE,             IF_GIVEN,  waits=True)
+COPY               = GuardRule(Kind.COPY_TARGET,        IF_LEASED, waits=True)
+COPY_SOURCE        = GuardRule(Kind.COPY_SOURCE,        NOT_USED,  prefix="x-ms-source-")
+ABORT_COPY         = GuardRule(Kind.NOT_USED,           IF_LEASED)
 TAGS_READ          = GuardRule(Kind.UPDATE,             IF_GIVEN,  prefix="x-ms-blob-")
-TAGS_WRITE         = GuardRule(Kind.UPDATE,             IF_LEASED, prefix="x-ms-blob-")
+TAGS_WRITE         = GuardRule(Kind.UPDATE,             IF_LEASED, prefix="x-ms-blob-", waits=True)
+SET_TIER           = GuardRule(Kind.TAGS_ONLY,          IF_GIVEN)
 BLOCK_LIST_READ    = GuardRule(Kind.TAGS_ONLY,          IF_GIVEN)
 CONTAINER_READ     = GuardRule(Kind.NOT_USED,           IF_GIVEN,  "container")
 CONTAINER_WRITE    = GuardRule(Kind.CONTAINER,          IF_GIVEN,  "container")

@@ -1,8 +1,9 @@
 """The collector: removes what nothing names any more. Bytes go after the records that named them (invariant 2).
 
-Six passes, in small transactions so that nobody waits for them: children of deleted containers and queues, pieces that no blob
-and no snapshot sees any more, blocks that nobody committed, extents that a write let go, messages that have expired, and
-extents that no record ever named because a process died in between.
+Seven passes, in small transactions so that nobody waits for them: what was soft-deleted and whose retention has passed,
+children of deleted containers and queues, pieces that no blob and no snapshot sees any more, blocks that nobody committed,
+extents that a write let go, messages that have expired, and extents that no record ever named because a process died in
+between.
 
 Nothing is removed that a running read or upload, in this process or another on the same store, might still need. Every
 process says how far back its work reaches (`services/activity.py`), and `horizon` is before all of it. An extent that was let
@@ -19,27 +20,39 @@ from typing import TypeVar
 from verditer.core.dates import seconds
 from verditer.core.limits import MIB, UNCOMMITTED_DAYS
 from verditer.core.names import BlobName
-from verditer.core.records.blob import Blob, Block, Snapshot, StagedBlob
-from verditer.core.records.container import Container, Forgotten
-from verditer.core.records.content import ClosedView, ExtentUse, Garbage, Layout
+from verditer.core.records.blob import (
+    Blob,
+    BlobVersion,
+    Block,
+    DeletedBlob,
+    DeletedSnapshot,
+    DeletedVersion,
+    Snapshot,
+    StagedBlob,
+)
+from verditer.core.records.container import Container, DeletedContainer, Forgotten
+from verditer.core.records.content import ClosedView, ExtentUse, Garbage, Layout, SharedGarbage
 from verditer.core.records.queue import FOREVER, Message, Queue
-from verditer.core.records.record import Span, key_of, span_of
+from verditer.core.records.record import Record, Span, key_of, span_of
 from verditer.core.records.table import Entity
-from verditer.partition.engine import Transaction
+from verditer.partition.engine import Scope, Transaction
 from verditer.services.activity import ANNOUNCE_SECONDS
 from verditer.services.blob.blobs import discard_staged
 from verditer.services.blob.content import drop_content
 from verditer.services.blob.pieces import START, Place, sweep
 from verditer.services.blob.tags import index_tags
+from verditer.services.blob.undelete import expire_container, expire_state
 from verditer.services.context import Context
 from verditer.services.queue.expired import remove_expired
 
+R = TypeVar("R", bound=Record)
 T = TypeVar("T")
 
 logger = logging.getLogger("verditer")
 EVERYTHING = Span(b"", b"\xff" * 64)
 AT_ONCE = 100  # records removed in one transaction, more or less
 SWEPT_AT_ONCE = 50_000  # extents compared with all records in one go: about 10 MB
+FORMER: tuple[type[Blob], ...] = (Snapshot, BlobVersion, DeletedBlob, DeletedSnapshot, DeletedVersion)
 OLD_BLOCKS_EVERY = seconds(3600)
 SWEEP_EVERY = seconds(24 * 3600)
 
@@ -73,7 +86,10 @@ class Collector:
         """One round of everything."""
         horizon = await self._ctx.activity.announce(self._ctx.engine)
         now = self._ctx.now()
+        await self._expire(DeletedContainer, lambda deleted: (deleted.account, "blob", deleted.name), expire_container)
         await self._forget_containers()
+        for kind in (DeletedBlob, DeletedSnapshot, DeletedVersion):
+            await self._expire(kind, lambda state: state.scope, expire_state)
         await self._sweep_pieces()
         if now - self._looked_for_blocks > OLD_BLOCKS_EVERY:
             await self._discard_old_blocks()
@@ -96,6 +112,12 @@ class Collector:
 
     async def _announce(self) -> None:
         await self._ctx.activity.announce(self._ctx.engine)
+
+    async def _expire(self, kind: type[R], scope_of: Callable[[R], Scope], expire: Callable[[Transaction, R], None]) -> None:
+        """What was soft-deleted and is due, each in its own scope: it may be restored at this moment."""
+        engine = self._ctx.engine
+        while rows := await engine.scan(("jobs",), lambda tx: tx.ranked(kind, Span(b"", key_of(tx.now + 1)), AT_ONCE)):
+            await asyncio.gather(*[engine.write(scope_of(row), _expiring(expire, row)) for row in rows])
 
     async def _forget_containers(self) -> None:
         def commit(tx: Transaction) -> bool:
@@ -157,21 +179,39 @@ class Collector:
             if int(extent[:16], 16) < horizon and not self._ctx.extents.is_writing(extent):
                 found.add(extent)
                 if len(found) >= SWEPT_AT_ONCE:
-                    await self._remove_unnamed(found)
+                    await self._remove_unnamed(found, horizon)
                     found = set()
-        await self._remove_unnamed(found)
+        await self._remove_unnamed(found, horizon)
+        await self._settle_shared(horizon)
 
-    async def _remove_unnamed(self, extents: set[str]) -> None:
+    async def _remove_unnamed(self, extents: set[str], horizon: int) -> None:
         if extents:
-            for extent in await self._ctx.engine.scan(("jobs",), lambda tx: extents.difference(_named_extents(tx))):
+            for extent in await self._ctx.engine.scan(("jobs",), lambda tx: extents.difference(_named_extents(tx, horizon))):
                 await self._ctx.extents.delete(extent)
+
+    async def _settle_shared(self, horizon: int) -> None:
+        """The sweep has looked at every shared extent that was let go before the horizon: it is gone, or somebody names it."""
+        span = Span(b"", key_of(max(horizon, 0)))
+
+        def commit(tx: Transaction) -> int:
+            rows = list(tx.scan(SharedGarbage, span, limit=AT_ONCE))
+            for row in rows:
+                tx.delete(SharedGarbage, row.since, row.extent)
+            return len(rows)
+
+        while await self._ctx.engine.write(("jobs", "garbage"), commit):
+            pass
+
+
+def _expiring(expire: Callable[[Transaction, R], None], row: R) -> Callable[[Transaction], None]:
+    return lambda tx: expire(tx, row)
 
 
 def _remove_children(tx: Transaction, container_id: int) -> bool:
     """Remove some of what a deleted container, queue or table held; False when there was nothing left."""
     span = span_of(container_id)
     blobs = _some(tx.scan(Blob, span, limit=AT_ONCE), _weight)
-    snapshots = _some(tx.scan(Snapshot, span, limit=AT_ONCE), _weight)
+    former = [state for kind in FORMER for state in _some(tx.scan(kind, span, limit=AT_ONCE), _weight)]
     staged = _some(tx.scan(StagedBlob, span, limit=AT_ONCE), lambda one: one.count)
     messages = list(tx.scan(Message, span, limit=AT_ONCE))
     entities = list(tx.scan(Entity, span, limit=AT_ONCE))
@@ -183,12 +223,12 @@ def _remove_children(tx: Transaction, container_id: int) -> bool:
         drop_content(tx, blob)
         index_tags(tx, blob, None)
         tx.delete(Blob, blob.container_id, blob.name)
-    for snapshot in snapshots:
-        drop_content(tx, snapshot)
-        tx.delete(Snapshot, snapshot.container_id, snapshot.name, snapshot.snapshot)
+    for state in former:
+        drop_content(tx, state)
+        tx.delete(type(state), *[getattr(state, name) for name in state.KEY])
     for one in staged:
         discard_staged(tx, one.container_id, one.name)
-    return bool(blobs or snapshots or staged or messages or entities)
+    return bool(blobs or former or staged or messages or entities)
 
 
 def _some(records: Iterable[T], weight: Callable[[T], int]) -> list[T]:
@@ -217,7 +257,7 @@ def _old_blocks(tx: Transaction) -> list[tuple[BlobName, StagedBlob]]:
     return [(BlobName(home.account, home.name, staged.name), staged) for home, staged in homes if home is not None]
 
 
-def _named_extents(tx: Transaction) -> Iterable[str]:
+def _named_extents(tx: Transaction, horizon: int) -> Iterable[str]:
     for row in tx.scan(Layout, EVERYTHING):
         yield from (piece.extent for piece in row.slices)
     for block in tx.scan(Block, EVERYTHING):
@@ -227,3 +267,5 @@ def _named_extents(tx: Transaction) -> Iterable[str]:
         yield use.extent
     for garbage in tx.scan(Garbage, EVERYTHING):  # theirs is another pass
         yield garbage.extent
+    for shared in tx.scan(SharedGarbage, Span(key_of(max(horizon, 0)), EVERYTHING.high)):
+        yield shared.extent  # a copy that began before it was let go may be about to name it

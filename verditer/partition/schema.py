@@ -11,8 +11,17 @@ import msgspec
 
 from verditer.core.records.account import ServiceProperties
 from verditer.core.records.activity import Horizon
-from verditer.core.records.blob import Blob, Block, Snapshot, StagedBlob
-from verditer.core.records.container import Container, Forgotten
+from verditer.core.records.blob import (
+    Blob,
+    BlobVersion,
+    Block,
+    DeletedBlob,
+    DeletedSnapshot,
+    DeletedVersion,
+    Snapshot,
+    StagedBlob,
+)
+from verditer.core.records.container import Container, DeletedContainer, Forgotten
 from verditer.core.records.content import (
     BlockRun,
     ClosedView,
@@ -22,12 +31,16 @@ from verditer.core.records.content import (
     Inline,
     Layout,
     Piece,
+    SharedContent,
+    SharedGarbage,
     SmallPiece,
     View,
 )
+from verditer.core.records.copy import PendingCopy
 from verditer.core.records.queue import Message, Queue
 from verditer.core.records.record import Record
 from verditer.core.records.secret import Secret
+from verditer.core.records.settings import AccountSettings
 from verditer.core.records.table import Entity, Table
 from verditer.core.records.tags import TagEntry
 
@@ -35,10 +48,16 @@ R = TypeVar("R", bound=Record)
 
 RECORDS: tuple[type[Record], ...] = (
     ServiceProperties,
+    AccountSettings,
     Container,
+    DeletedContainer,
     Forgotten,
     Blob,
     Snapshot,
+    BlobVersion,
+    DeletedBlob,
+    DeletedSnapshot,
+    DeletedVersion,
     StagedBlob,
     Block,
     Inline,
@@ -51,6 +70,9 @@ RECORDS: tuple[type[Record], ...] = (
     ClosedView,
     ExtentUse,
     Garbage,
+    SharedGarbage,
+    SharedContent,
+    PendingCopy,
     TagEntry,
     Horizon,
     Secret,

@@ -1,24 +1,31 @@
 """The admin port: health, metrics and, when asked for, control over the clock and the data. Loopback unless told otherwise.
 
 `/health/live` says the process runs, `/health/ready` that the store answers, `/metrics` is for Prometheus. `/control/…` exists
-only with `--test-control`: it moves time, empties accounts and, with `--oauth development`, hands out tokens.
+only with `--test-control`: it moves time, empties accounts, changes their settings and, with `--oauth development`, hands out
+tokens.
 """
 
 import json
+import re
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from verditer.core.dates import TICKS_PER_SECOND, UNIX_EPOCH, iso, seconds
 from verditer.core.errors import StorageError
+from verditer.core.records.settings import AccountSettings
 from verditer.rest.message import ClientGone, Request, Response
 from verditer.rest.observe import Metrics
 from verditer.services.context import Context
 from verditer.services.control import is_ready, move_clock, reset_account
+from verditer.services.settings import change_settings, get_settings, read_change
 
 if TYPE_CHECKING:
     from verditer.rest.auth.issuer import DevelopmentIssuer
 
 MAX_SECONDS = 100 * 366 * 86400
+_ACCOUNT = re.compile(r"(?<=/accounts/)[^/]+")
 _Page = Callable[["Admin", Request], Awaitable[Response]]
 
 
@@ -32,7 +39,7 @@ class Admin:
             self._pages |= OAUTH | (TOKENS if test_control else {})
 
     async def handle(self, request: Request) -> Response:
-        path = request.target.partition("?")[0]
+        path = _ACCOUNT.sub("<name>", request.target.partition("?")[0])
         page = self._pages.get((request.method, path))
         try:
             if page is not None:
@@ -79,6 +86,27 @@ class Admin:
         await reset_account(self._ctx, account)
         return _json(200, {"account": account, "status": "empty"})
 
+    async def settings(self, request: Request) -> Response:
+        account = self._account_of(request)
+        if account is None:
+            return _json(404, {"error": "no such account"})
+        return _settings(await get_settings(self._ctx, account))
+
+    async def set_settings(self, request: Request) -> Response:
+        """`{"versioning": true}` changes what it names and leaves the rest; the answer has all."""
+        account = self._account_of(request)
+        if account is None:
+            return _json(404, {"error": "no such account"})
+        try:
+            change = read_change(await _document(request))
+        except ValueError as error:
+            return _json(400, {"error": str(error)})
+        return _settings(await change_settings(self._ctx, account, change))
+
+    def _account_of(self, request: Request) -> str | None:
+        found = _ACCOUNT.search(request.target.partition("?")[0])
+        return found[0] if found is not None and found[0] in self._ctx.accounts else None
+
     async def jwks(self, request: Request) -> Response:
         return _json(200, self._issuer.jwks)
 
@@ -111,6 +139,10 @@ async def _document(request: Request) -> dict[str, Any]:
     return document if isinstance(document, dict) else {}
 
 
+def _settings(settings: AccountSettings) -> Response:
+    return _json(200, {name: value for name, value in msgspec.structs.asdict(settings).items() if name != "account"})
+
+
 def _json(status: int, document: dict[str, Any]) -> Response:
     body = json.dumps(document).encode() + b"\n"
     return Response(status=status, headers=[("Content-Type", "application/json")], body=body)
@@ -126,6 +158,8 @@ CONTROL: dict[tuple[str, str], _Page] = {
     ("GET",  "/control/clock"):   Admin.clock,
     ("POST", "/control/clock"):   Admin.advance_clock,
     ("POST", "/control/reset"):   Admin.reset,
+    ("GET",  "/control/accounts/<name>/settings"): Admin.settings,
+    ("PUT",  "/control/accounts/<name>/settings"): Admin.set_settings,
 }
 OAUTH: dict[tuple[str, str], _Page] = {  # with --oauth development
     ("GET",  "/oauth/jwks"):      Admin.jwks,

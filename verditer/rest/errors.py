@@ -15,12 +15,12 @@ def xml_error(error: StorageError, exchange: Exchange, now: int) -> Response:
     code = error.code
     headers = [("x-ms-error-code", code.wire), *error.headers.items()]
     if exchange.request.method == "HEAD" or code is Code.NotModified:
-        return Response(status=code.status, headers=headers, reason=code.message)
+        return Response(status=error.status, headers=headers, reason=code.message)
     message = error_text(error, exchange, now)
     details = "".join(f"<{name}>{escape(value)}</{name}>" for name, value in error.details.items())
     body = f"<Error><Code>{code.wire}</Code><Message>{escape(message)}</Message>{details}</Error>"
     headers.append(("Content-Type", "application/xml"))
-    return Response(status=code.status, headers=headers, body=BOM + DECLARATION + body.encode(), reason=code.message)
+    return Response(status=error.status, headers=headers, body=BOM + DECLARATION + body.encode(), reason=code.message)
 
 
 def table_error(error: StorageError, exchange: Exchange, now: int) -> Response:

@@ -12,7 +12,8 @@ from verditer.core import etag as etags
 from verditer.core.dates import iso, rfc1123
 from verditer.core.lease import Lease, duration_of, state_of
 from verditer.core.limits import MAX_MESSAGES, MAX_VISIBILITY_SECONDS
-from verditer.core.records.blob import BlobType, Snapshot
+from verditer.core.records.blob import Blob, BlobType
+from verditer.core.tiers import state_of as tier_state_of
 from verditer.rest import values as v
 from verditer.rest.codecs import odata
 from verditer.rest.operation import HeaderOut, Param, Takes
@@ -68,6 +69,21 @@ DELETE_SNAPSHOTS = Takes((
 ))
 SNAPSHOT = Takes((
     Param("snapshot",            "snapshot",                      v.snapshot, query=True),
+))
+VERSION_ID = Takes((
+    Param("version_id",          "versionid",                     v.snapshot, query=True),
+))
+OLD_VERSION = Takes((
+    Param("version_id",          "versionid",                     v.snapshot, query=True, required=True),
+))
+HISTORY = SNAPSHOT | VERSION_ID
+NEW_TIER = Takes((
+    Param("tier",                "x-ms-access-tier",              v.any_tier, required=True),
+    Param("rehydrate_priority",  "x-ms-rehydrate-priority",       v.rehydrate_priority),
+))
+DELETED_CONTAINER = Takes((
+    Param("deleted_name",        "x-ms-deleted-container-name",   v.text, required=True),
+    Param("deleted_version",     "x-ms-deleted-container-version", v.container_version, required=True),
 ))
 BLOCK_ID = Takes((
     Param("block_id",            "blockid",                       v.block_id, query=True, required=True),
@@ -208,8 +224,8 @@ def container_lease(result: Any) -> list[tuple[str, str]]:
 
 
 def blob_lease(result: Any) -> list[tuple[str, str]]:
-    """Snapshots cannot be leased."""
-    return [] if isinstance(result.blob, Snapshot) else _lease(result.blob.lease, result.now)
+    """Snapshots and versions cannot be leased."""
+    return _lease(result.blob.lease, result.now) if type(result.blob) is Blob else []
 
 
 def container_metadata(result: Any) -> list[tuple[str, str]]:
@@ -256,8 +272,21 @@ def blob_tier(state: Any) -> list[tuple[str, str]]:
         return []  # only those of premium accounts have one
     if blob.tier is None:
         return [("x-ms-access-tier", "Hot"), ("x-ms-access-tier-inferred", "true")]
-    changed = [("x-ms-access-tier-change-time", rfc1123(blob.tier_changed))] if blob.tier_changed is not None else []
-    return [("x-ms-access-tier", blob.tier), *changed]
+    tier = tier_state_of(blob, state.now)
+    headers = [("x-ms-access-tier", tier.tier or "")]
+    if tier.changed is not None:
+        headers.append(("x-ms-access-tier-change-time", rfc1123(tier.changed)))
+    if tier.rehydration is not None:
+        headers += [("x-ms-archive-status", tier.archive_status or ""), ("x-ms-rehydrate-priority", tier.rehydration.priority)]
+    return headers
+
+
+def blob_version(result: Any) -> list[tuple[str, str]]:
+    blob = result.blob
+    if blob.version_id is None:
+        return []
+    current = [("x-ms-is-current-version", "true")] if type(blob) is Blob else []
+    return [("x-ms-version-id", iso(blob.version_id)), *current]
 
 
 def _count(tags: dict[str, str] | None) -> str | None:
@@ -269,10 +298,15 @@ STAMP:            tuple[HeaderOut, ...] = _stamp("etag")
 STAMP_CONTAINER:  tuple[HeaderOut, ...] = _stamp("container.etag")
 STAMP_BLOB:       tuple[HeaderOut, ...] = _stamp("blob.etag")
 ENCRYPTED         = (("x-ms-request-server-encrypted", "true"),)
-DELETED           = (("x-ms-delete-type-permanent", "true"),)
 RECEIVED:         tuple[HeaderOut, ...] = (
     _of("Content-MD5",                 "content_md5", base64_text),
     _of("x-ms-content-crc64",          "content_crc64", base64_text),
+)
+REMOVED:          tuple[HeaderOut, ...] = (
+    HeaderOut("x-ms-delete-type-permanent", lambda result: "true" if result.permanent else "false"),
+)
+NEW_VERSION:      tuple[HeaderOut, ...] = (
+    _of("x-ms-version-id",             "version_id", iso),
 )
 SNAPSHOT_TIME:    tuple[HeaderOut, ...] = (
     _of("x-ms-snapshot",               "snapshot", iso),

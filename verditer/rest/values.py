@@ -10,11 +10,13 @@ from verditer.core import tags
 from verditer.core.dates import parse_iso
 from verditer.core.errors import Code, StorageError, invalid_header, invalid_query, query_out_of_range
 from verditer.core.limits import MAX_BLOCK_ID, MAX_PAGE, MAX_PAGE_RANGES
+from verditer.core.tiers import BLOCK_TIERS, HIGH, STANDARD
+from verditer.core.tiers import PAGE_TIERS as PREMIUM_TIERS
 from verditer.services.blob.page import SequenceAction
 
 _RANGE = re.compile(r"bytes=(\d{1,19})-(\d{0,19})")
-TIERS = {tier.lower(): tier for tier in ("Hot", "Cool", "Cold", "Archive")}
-PAGE_TIERS = {f"p{number}": f"P{number}" for number in (4, 6, 10, 15, 20, 30, 40, 50, 60, 70, 80)}  # premium page blobs
+TIERS = {tier.lower(): tier for tier in BLOCK_TIERS}
+PAGE_TIERS = {tier.lower(): tier for tier in PREMIUM_TIERS}
 LIST_INCLUDES = frozenset(
     {"snapshots", "metadata", "uncommittedblobs", "copy", "deleted", "tags", "versions", "deletedwithversions",
      "immutabilitypolicy", "legalhold", "permissions"}
@@ -111,6 +113,28 @@ def access_tier(name: str, value: str) -> str:
     if tier is None:
         raise invalid_header(name, value)
     return tier
+
+
+def any_tier(name: str, value: str) -> str:
+    """Whether the blob may have it depends on the blob."""
+    tier = (TIERS | PAGE_TIERS).get(value.lower())
+    if tier is None:
+        raise invalid_header(name, value)
+    return tier
+
+
+def rehydrate_priority(name: str, value: str) -> str:
+    priority = {STANDARD.lower(): STANDARD, HIGH.lower(): HIGH}.get(value.lower())
+    if priority is None:
+        raise invalid_header(name, value)
+    return priority
+
+
+def container_version(name: str, value: str) -> int:
+    """Of a deleted container: sixteen hexadecimal digits, as the listing shows them."""
+    if re.fullmatch(r"[0-9A-Fa-f]{16}", value) is None:
+        raise StorageError(Code.ContainerNotFound)
+    return int(value, 16)
 
 
 def tag_set(name: str, value: str) -> dict[str, str] | None:

@@ -3,7 +3,7 @@ counts at once (G2).
 """
 
 from verditer.core.errors import Code, StorageError
-from verditer.core.grant import ContainerAccess
+from verditer.core.grant import NOT_PERMITTED, ContainerAccess
 from verditer.core.limits import MAX_POLICIES, MAX_POLICY_ID
 from verditer.core.names import ContainerName, QueueName, TableName
 from verditer.core.records.container import AccessPolicy, Container
@@ -11,6 +11,7 @@ from verditer.core.records.queue import Queue
 from verditer.core.records.table import Table
 from verditer.partition.engine import Transaction
 from verditer.services.context import Context
+from verditer.services.settings import settings_of
 
 
 async def access_of(ctx: Context, service: str, account: str, name: str) -> ContainerAccess | None:
@@ -26,7 +27,10 @@ async def container_access(ctx: Context, target: ContainerName) -> ContainerAcce
         container = tx.get(Container, target.account, target.container)
         if container is None:
             return None
-        return ContainerAccess(public_access=container.public_access, policies=container.policies)
+        public_access = container.public_access
+        if public_access is not None and not settings_of(tx, target.account).public_access:
+            public_access = NOT_PERMITTED
+        return ContainerAccess(public_access=public_access, policies=container.policies)
 
     return await ctx.engine.read(target.scope, look)
 

@@ -5,6 +5,8 @@ import binascii
 
 import msgspec
 
+from verditer.core.records.settings import SettingsChange
+
 DEVELOPMENT_ACCOUNT = "devstoreaccount1"
 DEVELOPMENT_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="  # public, Azurite's
 
@@ -12,6 +14,7 @@ DEVELOPMENT_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6t
 class Account(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     keys: tuple[bytes, ...]
+    settings: SettingsChange = SettingsChange()  # what is configured: it holds from every start on
 
 
 def parse_accounts(text: str) -> dict[str, Account]:

@@ -2,8 +2,8 @@
 
 Each process announces how far back its work reaches (`Horizon`), often, and before it first names an extent. One that has
 been silent for long is taken for dead. It may only have slept, and wake with an upload in hand whose extent was swept as
-left over. So an extent is named only while the last announcement is fresh (`Work.write`), and never by work that was
-running when the process was given up: such an upload is refused, and its client sends it again.
+left over. So an extent is named only while the last announcement is fresh (`Work.write`), and never by work that began long
+before a first one: such an upload is refused, and its client sends it again.
 """
 
 import itertools
@@ -28,11 +28,12 @@ _SCOPE = ("jobs", "horizon")
 
 
 class Activity:
-    """One for each process. `process` changes when others gave this one up: its former work is no longer vouched for."""
+    """One for each process. `process` changes when others gave this one up, and it begins anew."""
 
     def __init__(self) -> None:
         self.process = _new_process()
         self._announced = 0  # the time of the last announcement the store took; 0 before the first
+        self._trusted_from = 0  # work that began earlier may have been swept before the first announcement
         self._running: dict[int, int] = {}
         self._numbers = itertools.count()
 
@@ -42,7 +43,7 @@ class Activity:
         number = next(self._numbers)
         self._running[number] = start
         try:
-            yield Work(self, self.process)
+            yield Work(self, start)
         finally:
             del self._running[number]
 
@@ -74,6 +75,8 @@ class Activity:
             return await self.announce(engine)
         seen, horizon = outcome
         if self.process == process:
+            if first:  # whoever swept until now left alone what was younger than MARGIN; half of it is for clocks
+                self._trusted_from = seen - MARGIN // 2
             self._announced = max(self._announced, seen)
         return horizon
 
@@ -82,24 +85,25 @@ class Activity:
         process, self._announced = self.process, 0
         await engine.write(_SCOPE, lambda tx: tx.delete(Horizon, process))
 
-    def vouches_for(self, process: str, now: int) -> bool:
-        return process == self.process and now < self._announced + SILENT - MARGIN
+    def vouches_for(self, start: int, now: int) -> bool:
+        """Nobody can have swept, or will sweep within MARGIN from now, what work that began at `start` has made."""
+        return start >= self._trusted_from and now < self._announced + SILENT - MARGIN
 
 
 class Work:
     """A read or an upload that is running."""
 
-    __slots__ = ("_activity", "_process")
+    __slots__ = ("_activity", "_start")
 
-    def __init__(self, activity: Activity, process: str) -> None:
+    def __init__(self, activity: Activity, start: int) -> None:
         self._activity = activity
-        self._process = process
+        self._start = start
 
     async def write(self, engine: Engine, scope: Scope, body: Callable[[Transaction], T]) -> T:
         """As `engine.write`, for a body that names an extent this work has written."""
 
         def vouched(tx: Transaction) -> T:
-            if not self._activity.vouches_for(self._process, tx.now):
+            if not self._activity.vouches_for(self._start, tx.now):
                 raise _Unheard
             return body(tx)
 

@@ -2,12 +2,13 @@
 
 from verditer.core.errors import StorageError
 from verditer.core.records.account import ServiceProperties
-from verditer.core.records.container import Container, Forgotten
+from verditer.core.records.container import Container, DeletedContainer, Forgotten
 from verditer.core.records.queue import Queue
 from verditer.core.records.record import span_of
 from verditer.core.records.table import Table
 from verditer.partition.engine import Transaction
 from verditer.services.context import Context
+from verditer.services.settings import reset_settings
 
 
 async def is_ready(ctx: Context) -> bool:
@@ -23,12 +24,16 @@ async def move_clock(ctx: Context, ticks: int) -> None:
 
 
 async def reset_account(ctx: Context, account: str) -> None:
-    """Everything the account holds is gone at once; leases do not protect it."""
+    """Everything the account holds is gone at once; leases do not protect it. Its settings are again what is configured."""
+    configured = ctx.accounts[account].settings
 
     def commit(tx: Transaction) -> None:
         for container in list(tx.scan(Container, span_of(account))):
             tx.delete(Container, container.account, container.name)
             tx.put(Forgotten(id=container.id))
+        for deleted in list(tx.scan(DeletedContainer, span_of(account))):
+            tx.delete(DeletedContainer, deleted.account, deleted.name, deleted.version)
+            tx.put(Forgotten(id=deleted.id))
         for queue in list(tx.scan(Queue, span_of(account))):
             tx.delete(Queue, queue.account, queue.name)
             tx.put(Forgotten(id=queue.id))
@@ -37,5 +42,6 @@ async def reset_account(ctx: Context, account: str) -> None:
             tx.put(Forgotten(id=table.id))
         for properties in list(tx.scan(ServiceProperties, span_of(account))):
             tx.delete(ServiceProperties, properties.account, properties.service)
+        reset_settings(tx, account, configured)
 
     await ctx.engine.write((account,), commit)

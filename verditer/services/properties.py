@@ -2,7 +2,7 @@
 
 import msgspec
 
-from verditer.core.names import AccountName
+from verditer.core.names import AccountName, BlobName, ContainerName
 from verditer.core.records.account import (
     CorsRule,
     Logging,
@@ -13,6 +13,7 @@ from verditer.core.records.account import (
 )
 from verditer.partition.engine import Transaction
 from verditer.services.context import Context
+from verditer.services.settings import get_settings, settings_of
 
 
 class SetServiceProperties(msgspec.Struct, frozen=True, kw_only=True):
@@ -28,9 +29,9 @@ class SetServiceProperties(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AccountInformation(msgspec.Struct, frozen=True, kw_only=True):
-    sku_name: str = "Standard_RAGRS"
-    account_kind: str = "StorageV2"
-    is_hns_enabled: bool = False
+    sku_name: str
+    account_kind: str
+    is_hns_enabled: bool
 
 
 class ServiceStats(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,22 +43,28 @@ async def get_service_properties(ctx: Context, target: AccountName) -> ServicePr
 
 
 async def set_service_properties(ctx: Context, target: AccountName, request: SetServiceProperties) -> None:
-    """Last writer wins, section by section."""
+    """Last writer wins, section by section. How long deleted blobs are kept is one of the account's settings."""
     given = {name: value for name, value in msgspec.structs.asdict(request).items() if value is not None}
 
     def commit(tx: Transaction) -> None:
         tx.put(msgspec.structs.replace(current_properties(tx, target), **given))
+        if request.delete_retention is not None:
+            tx.put(settings_of(tx, target.account).with_delete_retention(request.delete_retention))
 
     await ctx.engine.write(target.scope, commit)
 
 
 def current_properties(tx: Transaction, target: AccountName) -> ServiceProperties:
     stored = tx.get(ServiceProperties, target.account, target.service)
-    return stored or ServiceProperties(account=target.account, service=target.service)
+    properties = stored or ServiceProperties(account=target.account, service=target.service)
+    if target.service != "blob":
+        return properties
+    return msgspec.structs.replace(properties, delete_retention=settings_of(tx, target.account).delete_retention)
 
 
-async def get_account_information(ctx: Context, target: AccountName) -> AccountInformation:
-    return AccountInformation()
+async def get_account_information(ctx: Context, target: AccountName | ContainerName | BlobName) -> AccountInformation:
+    settings = await get_settings(ctx, target.account)
+    return AccountInformation(sku_name=settings.sku, account_kind=settings.kind, is_hns_enabled=settings.hierarchical_namespace)
 
 
 async def get_service_stats(ctx: Context, target: AccountName) -> ServiceStats:

@@ -1,4 +1,8 @@
-"""Blobs, their snapshots, and the blocks that wait to become one."""
+"""Blobs, their snapshots and versions, what of them is soft-deleted, and the blocks that wait to become a blob.
+
+Table `blob` holds exactly what is visible now; every other state of a name is in a table of its own, so that reads, writes and
+plain listings never meet it. A state moves between tables with its content and is never copied (`services/blob/history.py`).
+"""
 
 from enum import StrEnum
 from typing import ClassVar
@@ -7,7 +11,9 @@ import msgspec
 
 from verditer.core.lease import Lease
 from verditer.core.records.content import Pieces
+from verditer.core.records.copy import CopyState, CopyStatus
 from verditer.core.records.record import Record
+from verditer.core.tiers import Rehydration
 
 
 class BlobType(StrEnum):
@@ -46,6 +52,13 @@ class Blob(Record, tag=1, frozen=True, kw_only=True):
     sequence_number: int | None = None  # page blobs
     block_count: int | None = None  # append blobs
     sealed: bool = False
+    version_id: int | None = None  # with versioning: the tick at which this state became current
+    rehydration: Rehydration | None = None  # of an archived blob
+    copy: CopyState | None = None  # how a copy into this blob went, or goes
+
+    @property
+    def copy_pending(self) -> bool:
+        return self.copy is not None and self.copy.status is CopyStatus.PENDING
 
 
 class Snapshot(Blob, tag=1, frozen=True, kw_only=True):
@@ -55,6 +68,39 @@ class Snapshot(Blob, tag=1, frozen=True, kw_only=True):
     KEY = ("container_id", "name", "snapshot")
 
     snapshot: int
+
+
+class BlobVersion(Blob, tag=1, frozen=True, kw_only=True):
+    """A previous version: what was current from `version_id` on, until something replaced it."""
+
+    TABLE = "blob_version"
+    KEY = ("container_id", "name", "version_id")
+
+
+class DeletedBlob(Blob, tag=1, frozen=True, kw_only=True):
+    """A soft-deleted blob: the one that was current last. Beside a new blob of the same name it counts as a soft-deleted
+    snapshot, taken when it was deleted."""
+
+    TABLE = "deleted_blob"
+    RANK = ("expires",)
+
+    deleted: int  # a tick of its own
+    expires: int  # decided when it was deleted
+    scope: tuple[str, ...]  # the lock under which states of this name change
+
+
+class DeletedSnapshot(DeletedBlob, tag=1, frozen=True, kw_only=True):
+    """A soft-deleted snapshot, or a state that was overwritten."""
+
+    TABLE = "deleted_snapshot"
+    KEY = ("container_id", "name", "snapshot")
+
+    snapshot: int
+
+
+class DeletedVersion(DeletedBlob, tag=1, frozen=True, kw_only=True):
+    TABLE = "deleted_blob_version"
+    KEY = ("container_id", "name", "version_id")
 
 
 class StagedBlob(Record, tag=1, frozen=True, kw_only=True):

@@ -1,5 +1,7 @@
 """Containers. A container's children are keyed by its id, so deleting it is one record, and a new one starts empty."""
 
+from typing import ClassVar
+
 import msgspec
 
 from verditer.core.lease import Lease
@@ -17,7 +19,7 @@ class AccessPolicy(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
 
 class Container(Record, tag=1, frozen=True, kw_only=True):
     TABLE = "container"
-    KEY = ("account", "name")
+    KEY: ClassVar[tuple[str, ...]] = ("account", "name")
 
     account: str
     name: str
@@ -32,6 +34,22 @@ class Container(Record, tag=1, frozen=True, kw_only=True):
     def tags(self) -> None:
         """Containers have no tags; the guard asks."""
         return
+
+    @property
+    def copy_pending(self) -> bool:
+        """Only blobs are copied."""
+        return False
+
+
+class DeletedContainer(Container, tag=1, frozen=True, kw_only=True):
+    """A soft-deleted container. Its children are stored under its id as before, out of everybody's reach."""
+
+    TABLE = "deleted_container"
+    KEY = ("account", "name", "version")
+    RANK = ("expires",)
+
+    version: int  # the tick of its deletion
+    expires: int
 
 
 class Forgotten(Record, tag=1, frozen=True, kw_only=True):

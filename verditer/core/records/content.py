@@ -63,6 +63,12 @@ class Garbage(Record, tag=1, frozen=True, kw_only=True):
     extent: str
 
 
+class SharedGarbage(Garbage, tag=1, frozen=True, kw_only=True):
+    """The same of an extent that another content may name as well: only the sweep, which reads all names, can tell."""
+
+    TABLE = "shared_garbage"
+
+
 class Pieces(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     """What the record of an append or page blob knows of its pieces. `small_bytes` counts those that live in rows."""
 
@@ -136,3 +142,12 @@ class ExtentUse(Record, tag=1, frozen=True, kw_only=True):
     content_id: int
     extent: str
     count: int
+
+
+class SharedContent(Record, tag=1, frozen=True, kw_only=True):
+    """A copy names extents that pieces of this content are in, so that the last piece to go frees none."""
+
+    TABLE = "shared_content"
+    KEY = ("content_id",)
+
+    content_id: int

@@ -27,7 +27,7 @@ _FIELDS = (
     *_LATER_FIELDS,
 )
 # (first version, what is signed), as in sas.py. "srh" and "srq" stand for the headers and parameters they name.
-# All begin with _KEYED, and end with the response headers.
+# All begin with _KEYED, and those for blobs end with the response headers.
 # fmt: off
 _KEYED     = "sp st se resource skoid sktid skt ske sks skv"
 _RESPONSES = "rscc rscd rsce rscl rsct"
@@ -37,6 +37,9 @@ _LAYOUTS = (
     ("2020-12-06", "saoid suoid scid                  sip spr sv sr snapshot ses        "),
     ("2025-07-05", "saoid suoid scid skdutid sduoid   sip spr sv sr snapshot ses        "),
     ("2026-04-06", "saoid suoid scid skdutid sduoid   sip spr sv sr snapshot ses srh srq"),
+)
+_QUEUE_LAYOUTS = (
+    ("2026-02-06", "                 skdutid sduoid   sip spr sv"),
 )
 # fmt: on
 
@@ -50,14 +53,14 @@ async def authenticate(
     trust: oauth.Trust | None,
     key_value: KeyValue | None,
 ) -> Grant:
-    if key_value is None or service != "blob":
+    if key_value is None or service not in ("blob", "queue"):
         raise authentication_failed(f"User delegation signatures are not accepted for the {service} service.")
     fields = {name: address.query.get(name, "") for name in _FIELDS}
-    layout = _checked_layout(fields)
-    key = _key(fields, account.name)
+    layout = _checked_layout(fields, service)
+    key = _key(fields, account.name, service)
     blocks = {"srh": _headers(fields["srh"], request), "srq": _parameters(fields["srq"], address)}
     target = sas.signed_target(address, service, fields["sr"])
-    texts = [_text(layout, fields | blocks, resource, target.snapshot) for resource in target.resources]
+    texts = [_text(layout, fields | blocks, f"/{service}/{resource}", target.snapshot) for resource in target.resources]
     value = await key_value(key)
     if not any(matches((value,), text, fields["sig"]) for text in texts):
         raise authentication_failed(f"Signature did not match. String to sign used was {texts[0]}")
@@ -74,30 +77,31 @@ async def authenticate(
     return token.grant
 
 
-def _checked_layout(fields: dict[str, str]) -> list[str]:
+def _checked_layout(fields: dict[str, str], service: str) -> list[str]:
     """What this version signs. A field that would say something and is not signed makes the token suspect."""
     sas.check_form(fields)
-    names = next((names for first, names in reversed(_LAYOUTS) if fields["sv"] >= first), None)
+    layouts, responses = (_LAYOUTS, _RESPONSES) if service == "blob" else (_QUEUE_LAYOUTS, "")
+    names = next((names for first, names in reversed(layouts) if fields["sv"] >= first), None)
     if names is None:
-        raise authentication_failed("A user delegation SAS needs sv 2018-11-09 or later.")
-    layout = f"{_KEYED} {names} {_RESPONSES}".split()
+        raise authentication_failed(f"A user delegation SAS needs sv {layouts[0][0]} or later.")
+    layout = f"{_KEYED} {names} {responses}".split()
     for name in ("skoid", "skt", "ske", "sks", "skv", "sp", "se"):
         if not fields[name]:
             raise authentication_failed(f"{name} is mandatory. Cannot be empty")
     unsigned = [name for name in ("si", *_LATER_FIELDS) if fields[name] and name not in layout]
     if unsigned:
         raise authentication_failed(f"{unsigned[0]} is not valid in a user delegation SAS of version '{fields['sv']}'.")
-    if fields["sr"] == "d" and fields["sv"] < "2020-02-10":
+    if service == "blob" and fields["sr"] == "d" and fields["sv"] < "2020-02-10":
         raise authentication_failed(f"sr=d is not valid in version '{fields['sv']}'.")
     return layout
 
 
-def _key(fields: dict[str, str], account: str) -> DelegationKey:
+def _key(fields: dict[str, str], account: str, service: str) -> DelegationKey:
     start, expiry = parse_iso(fields["skt"]), parse_iso(fields["ske"])
     if start is None or expiry is None:
         raise authentication_failed("skt and ske are not ISO 8601 times in UTC.")
-    if fields["sks"] != "b":
-        raise authentication_failed(f"sks={fields['sks']} is not a key for the blob service.")
+    if fields["sks"] != service[:1]:
+        raise authentication_failed(f"sks={fields['sks']} is not a key for the {service} service.")
     return DelegationKey(
         account=account,
         oid=fields["skoid"],
@@ -133,7 +137,7 @@ def _single_line(value: str) -> str:
 
 
 def _text(layout: list[str], fields: dict[str, str], resource: str, snapshot: str) -> str:
-    values = fields | {"resource": f"/blob/{resource}", "snapshot": snapshot}
+    values = fields | {"resource": resource, "snapshot": snapshot}
     return "\n".join([values[name] for name in layout])
 
 

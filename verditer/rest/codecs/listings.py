@@ -5,14 +5,16 @@ from typing import Any
 from urllib.parse import quote
 
 from verditer.core import etag as etags
-from verditer.core.dates import iso, rfc1123
+from verditer.core.dates import iso, rfc1123, seconds
 from verditer.core.lease import Lease, duration_of, state_of
-from verditer.core.records.blob import Blob, BlobType, Snapshot, StagedBlob
-from verditer.core.records.container import Container
+from verditer.core.records.blob import Blob, BlobType, DeletedBlob, DeletedSnapshot, Snapshot, StagedBlob
+from verditer.core.records.container import Container, DeletedContainer
+from verditer.core.tiers import state_of as tier_state_of
 from verditer.rest.codecs.xml import element, escape, is_representable, render
-from verditer.services.blob.answers import BlobPage, ContainerPage, Prefix
+from verditer.services.blob.answers import BlobPage, ContainerPage, Prefix, VersionsOnly
 
 _ECHOES = (("prefix", "Prefix"), ("marker", "Marker"), ("maxresults", "MaxResults"), ("delimiter", "Delimiter"))
+_DAY = seconds(86400)
 _UNLEASED = "<LeaseStatus>unlocked</LeaseStatus><LeaseState>available</LeaseState>"
 
 
@@ -31,6 +33,8 @@ def render_blobs(page: BlobPage, exchange: Any) -> bytes:
             rows.append(_blob(item, page.now, metadata, tags))
         elif isinstance(item, Prefix):
             rows.append(f"<BlobPrefix>{_name(item.name)}</BlobPrefix>")
+        elif isinstance(item, VersionsOnly):
+            rows.append(_blob(item.latest, page.now, metadata, tags, "<HasVersionsOnly>true</HasVersionsOnly>"))
         else:
             rows.append(_uncommitted(item))
     container = f' ContainerName="{escape(exchange.address.segments[0])}"'
@@ -57,37 +61,59 @@ def service_endpoint(exchange: Any) -> str:
 
 
 def _container(container: Container, now: int, metadata: bool) -> str:
+    state, retention = "", ""
+    if isinstance(container, DeletedContainer):
+        state = f"<Deleted>true</Deleted><Version>{container.version:016X}</Version>"
+        retention = _retention(container.version, container.expires, now)
     access = f"<PublicAccess>{container.public_access}</PublicAccess>" if container.public_access else ""
     return (
-        f"<Container><Name>{escape(container.name)}</Name><Properties>"
+        f"<Container><Name>{escape(container.name)}</Name>{state}<Properties>"
         f"<Last-Modified>{rfc1123(container.etag)}</Last-Modified><Etag>{escape(etags.show(container.etag))}</Etag>"
         f"{_lease(container.lease, now)}{access}"
         "<DefaultEncryptionScope>$account-encryption-key</DefaultEncryptionScope>"
         "<DenyEncryptionScopeOverride>false</DenyEncryptionScopeOverride>"
         "<HasImmutabilityPolicy>false</HasImmutabilityPolicy><HasLegalHold>false</HasLegalHold>"
-        "<ImmutableStorageWithVersioningEnabled>false</ImmutableStorageWithVersioningEnabled></Properties>"
+        f"<ImmutableStorageWithVersioningEnabled>false</ImmutableStorageWithVersioningEnabled>{retention}</Properties>"
         f"{_metadata(container.metadata) if metadata else ''}</Container>"
     )
 
 
-def _blob(blob: Blob, now: int, metadata: bool, tags: bool) -> str:
-    if isinstance(blob, Snapshot):
-        snapshot, lease = f"<Snapshot>{iso(blob.snapshot)}</Snapshot>", ""
-    else:
-        snapshot, lease = "", _UNLEASED if blob.lease is None else _lease(blob.lease, now)
+def _blob(blob: Blob, now: int, metadata: bool, tags: bool, state: str = "") -> str:
+    """`state` is told instead of what the record says about itself."""
+    lease = retention = ""
+    if type(blob) is Blob:
+        lease = _UNLEASED if blob.lease is None else _lease(blob.lease, now)
+        if blob.version_id is not None:
+            state = f"<VersionId>{iso(blob.version_id)}</VersionId><IsCurrentVersion>true</IsCurrentVersion>"
+    elif not state:
+        state = _former(blob)
+        retention = _retention(blob.deleted, blob.expires, now) if isinstance(blob, DeletedBlob) else ""
     md5 = base64.b64encode(blob.content_md5).decode() if blob.content_md5 is not None else None
     return (
-        f"<Blob>{_name(blob.name)}{snapshot}<Properties><Creation-Time>{rfc1123(blob.created)}</Creation-Time>"
+        f"<Blob>{_name(blob.name)}{state}<Properties><Creation-Time>{rfc1123(blob.created)}</Creation-Time>"
         f"<Last-Modified>{rfc1123(blob.etag)}</Last-Modified><Etag>0x{blob.etag:X}</Etag>"
         f"<Content-Length>{blob.size}</Content-Length><Content-Type>{escape(blob.content_type)}</Content-Type>"
         f"{element('Content-Encoding', blob.content_encoding)}{element('Content-Language', blob.content_language)}"
         f"<Content-CRC64 />{f'<Content-MD5>{md5}</Content-MD5>' if md5 else '<Content-MD5 />'}"
         f"{element('Cache-Control', blob.cache_control)}{element('Content-Disposition', blob.content_disposition)}"
-        f"{_sequence_number(blob)}<BlobType>{blob.blob_type.value}</BlobType>{_tier(blob)}{lease}<ServerEncrypted>true</ServerEncrypted>"
-        f"{f'<TagCount>{len(blob.tags)}</TagCount>' if blob.tags else ''}"
+        f"{_sequence_number(blob)}<BlobType>{blob.blob_type.value}</BlobType>{_tier(blob, now)}{lease}"
+        f"<ServerEncrypted>true</ServerEncrypted>{retention}{f'<TagCount>{len(blob.tags)}</TagCount>' if blob.tags else ''}"
         f"{'<Sealed>true</Sealed>' if blob.sealed else ''}</Properties>"
         f"{_metadata(blob.metadata) if metadata else ''}{_tags(blob.tags) if tags and blob.tags else ''}<OrMetadata /></Blob>"
     )
+
+
+def _former(blob: Blob) -> str:
+    """Which state of its name a record is, when it is not the blob itself."""
+    deleted = "<Deleted>true</Deleted>" if isinstance(blob, DeletedBlob) else ""
+    if isinstance(blob, Snapshot | DeletedSnapshot):
+        return f"{deleted}<Snapshot>{iso(blob.snapshot)}</Snapshot>"
+    return f"{deleted}<VersionId>{iso(blob.version_id)}</VersionId>" if blob.version_id is not None else deleted
+
+
+def _retention(deleted: int, expires: int, now: int) -> str:
+    days = (expires - now) // _DAY
+    return f"<DeletedTime>{rfc1123(deleted)}</DeletedTime><RemainingRetentionDays>{days}</RemainingRetentionDays>"
 
 
 def _uncommitted(staged: StagedBlob) -> str:
@@ -109,13 +135,18 @@ def _sequence_number(blob: Blob) -> str:
     return f"<x-ms-blob-sequence-number>{number}</x-ms-blob-sequence-number>" if number is not None else ""
 
 
-def _tier(blob: Blob) -> str:
+def _tier(blob: Blob, now: int) -> str:
     if blob.tier is None and blob.blob_type is BlobType.PAGE:
         return ""  # only those of premium accounts have one
     if blob.tier is None:
         return "<AccessTier>Hot</AccessTier><AccessTierInferred>true</AccessTierInferred>"
-    changed = f"<AccessTierChangeTime>{rfc1123(blob.tier_changed)}</AccessTierChangeTime>" if blob.tier_changed else ""
-    return f"<AccessTier>{blob.tier}</AccessTier>{changed}"
+    tier = tier_state_of(blob, now)
+    changed = f"<AccessTierChangeTime>{rfc1123(tier.changed)}</AccessTierChangeTime>" if tier.changed else ""
+    pending = ""
+    if tier.rehydration is not None:
+        priority = tier.rehydration.priority
+        pending = f"<ArchiveStatus>{tier.archive_status}</ArchiveStatus><RehydratePriority>{priority}</RehydratePriority>"
+    return f"<AccessTier>{tier.tier}</AccessTier>{changed}{pending}"
 
 
 def _lease(lease: Lease | None, now: int) -> str:

@@ -15,6 +15,7 @@ from verditer.core.guard import (
     LEASE_ONLY,
     NONE,
     READ,
+    SET_TIER,
     SNAPSHOT,
     TAGS_READ,
     TAGS_WRITE,
@@ -43,7 +44,21 @@ from verditer.rest.operation import (
     route,
 )
 from verditer.services import delegation, properties
-from verditer.services.blob import append, blobs, block, blocklist, containers, leases, listing, page, page_ranges, read, tags
+from verditer.services.blob import (
+    append,
+    blobs,
+    block,
+    blocklist,
+    containers,
+    leases,
+    listing,
+    page,
+    page_ranges,
+    read,
+    tags,
+    tiers,
+    undelete,
+)
 from verditer.services.blob.answers import BlobRead, BlobState
 
 S, C, B = Level.SERVICE, Level.CONTAINER, Level.BLOB
@@ -86,7 +101,8 @@ def _status(result: Any) -> int:
 
 
 LEASED = OK(*h.STAMP, *h.LEASED, status_of=_status)
-STORED = CREATED(*h.STAMP, *h.RECEIVED, constants=h.ENCRYPTED)
+STORED = CREATED(*h.STAMP, *h.RECEIVED, *h.NEW_VERSION, constants=h.ENCRYPTED)
+REMOVED = ACCEPTED(*h.REMOVED)
 ACCOUNT = OK(*h.ACCOUNT_INFORMATION)
 CONTAINER_STATE = OK(
     *h.STAMP_CONTAINER, *h.CONTAINER_ACCESS, groups=(h.container_lease, h.container_metadata), constants=h.CONTAINER_FIXED
@@ -94,12 +110,15 @@ CONTAINER_STATE = OK(
 BLOB_STATE = OK(
     *h.BLOB_PROPERTIES,
     *h.BLOB_MD5,
-    groups=(h.blob_kind, h.blob_lease, h.blob_tier, h.blob_metadata),
+    groups=(h.blob_kind, h.blob_lease, h.blob_tier, h.blob_version, h.blob_metadata),
     constants=h.BLOB_FIXED,
     body=_size_only,
 )
 BLOB_BYTES = OK(
-    *h.BLOB_PROPERTIES, groups=(h.blob_range, h.blob_kind, h.blob_lease, h.blob_metadata), constants=h.BLOB_FIXED, body=_bytes
+    *h.BLOB_PROPERTIES,
+    groups=(h.blob_range, h.blob_kind, h.blob_lease, h.blob_version, h.blob_metadata),
+    constants=h.BLOB_FIXED,
+    body=_bytes,
 )
 PAGES_WRITTEN = CREATED(*h.STAMP, *h.RECEIVED, *h.SEQUENCE_NUMBER, constants=h.ENCRYPTED)
 PAGE_BLOB_SET = OK(*h.STAMP, *h.SEQUENCE_NUMBER)
@@ -127,7 +146,7 @@ OPERATIONS = (
     Op("GetContainerAcl",          route("GET|HEAD", C, comp="acl", **CONTAINER),           h.NOTHING,                               EMPTY,            CONTAINER_READ,     KEY_ONLY,                  containers.get_container,               OK(*h.STAMP_CONTAINER, *h.CONTAINER_ACCESS, body=render_policies)),
     Op("SetContainerAcl",          route("PUT", C, comp="acl", **CONTAINER),                h.PUBLIC_ACCESS,                         POLICIES,         CONTAINER_WRITE,    KEY_ONLY,                  containers.set_container_acl,           OK(*h.STAMP)),
     Op("DeleteContainer",          route("DELETE", C, **CONTAINER),                         h.NOTHING,                               EMPTY,            CONTAINER_DELETE,   account_only("c", "d"),    containers.delete_container,            ACCEPTED()),
-    Op("RestoreContainer",         route("PUT", C, comp="undelete", **CONTAINER),           h.NOTHING,                               EMPTY,            NONE,               account_only("c", "w"),    NOT_YET,                                CREATED()),
+    Op("RestoreContainer",         route("PUT", C, comp="undelete", **CONTAINER),           h.DELETED_CONTAINER,                     EMPTY,            NONE,               account_only("c", "w"),    undelete.restore_container,             CREATED()),
     Op("RenameContainer",          route("PUT", C, comp="rename", **CONTAINER),             h.NOTHING,                               EMPTY,            NONE,               account_only("c", "w"),    NOT_YET,                                OK()),
     Op("BreakContainerLease",      route("PUT", C, comp="lease", **CONTAINER, x_ms_lease_action="break"), h.LEASE_ACTION,            EMPTY,            CONTAINER_LEASE,    account_only("c", "wd"),   leases.lease_container,                 LEASED),
     Op("LeaseContainer",           route("PUT", C, comp="lease", **CONTAINER),              h.LEASE_ACTION,                          EMPTY,            CONTAINER_LEASE,    account_only("c", "w"),    leases.lease_container,                 LEASED),
@@ -135,28 +154,28 @@ OPERATIONS = (
     Op("FindBlobsByTagsInContainer", route("GET", C, comp="blobs", **CONTAINER),            h.FIND,                                  EMPTY,            NONE,               container_sas("f"),        tags.find_blobs_in_container,           OK(body=render_found)),
     Op("BlobBatchInContainer",     route("POST", C, comp="batch", **CONTAINER),             h.NOTHING,                               STREAM,           NONE,               ANY,                       NOT_YET,                                ACCEPTED()),
 
-    Op("GetBlob",                  route("GET", B),                                         h.STRUCTURED | h.RANGE | h.SNAPSHOT,                    EMPTY,            READ,               READ_BLOB,                 read.get_blob,                          BLOB_BYTES),
-    Op("GetBlobProperties",        route("HEAD", B),                                        h.SNAPSHOT,                              EMPTY,            READ,               READ_BLOB,                 blobs.get_properties,                   BLOB_STATE),
-    Op("GetBlobMetadata",          route("GET|HEAD", B, comp="metadata"),                   h.SNAPSHOT,                              EMPTY,            READ,               READ_BLOB,                 blobs.get_properties,                   OK(*h.STAMP_BLOB, groups=(h.blob_metadata,))),
-    Op("SetBlobMetadata",          route("PUT", B, comp="metadata"),                        h.METADATA,                              EMPTY,            UPDATE,             sas("w"),                  blobs.set_metadata,                     OK(*h.STAMP, constants=h.ENCRYPTED)),
+    Op("GetBlob",                  route("GET", B),                                         h.STRUCTURED | h.RANGE | h.HISTORY,      EMPTY,            READ,               READ_BLOB,                 read.get_blob,                          BLOB_BYTES),
+    Op("GetBlobProperties",        route("HEAD", B),                                        h.HISTORY,                               EMPTY,            READ,               READ_BLOB,                 blobs.get_properties,                   BLOB_STATE),
+    Op("GetBlobMetadata",          route("GET|HEAD", B, comp="metadata"),                   h.HISTORY,                               EMPTY,            READ,               READ_BLOB,                 blobs.get_properties,                   OK(*h.STAMP_BLOB, groups=(h.blob_metadata,))),
+    Op("SetBlobMetadata",          route("PUT", B, comp="metadata"),                        h.METADATA,                              EMPTY,            UPDATE,             sas("w"),                  blobs.set_metadata,                     OK(*h.STAMP, *h.NEW_VERSION, constants=h.ENCRYPTED)),
     Op("ResizePageBlob",           route("PUT", B, comp="properties", x_ms_blob_content_length=None), h.PAGE_PROPERTIES,             EMPTY,            UPDATE,             sas("w"),                  page.set_page_properties,               PAGE_BLOB_SET),
     Op("UpdateSequenceNumber",     route("PUT", B, comp="properties", x_ms_sequence_number_action=None), h.PAGE_PROPERTIES,          EMPTY,            UPDATE,             sas("w"),                  page.set_page_properties,               PAGE_BLOB_SET),
     Op("UpdateSequenceNumber",     route("PUT", B, comp="properties", x_ms_blob_sequence_number=None), h.PAGE_PROPERTIES,            EMPTY,            UPDATE,             sas("w"),                  page.set_page_properties,               PAGE_BLOB_SET),
     Op("SetBlobProperties",        route("PUT", B, comp="properties"),                      h.PREFIXED_HEADERS,                      EMPTY,            UPDATE,             sas("w"),                  blobs.set_properties,                   PAGE_BLOB_SET),
-    Op("DeleteBlobVersion",        route("DELETE", B, versionid=None),                      h.NOTHING,                               EMPTY,            UPDATE,             sas("x"),                  NOT_YET,                                ACCEPTED()),
-    Op("PermanentDeleteBlob",      route("DELETE", B, deletetype="permanent"),              h.NOTHING,                               EMPTY,            UPDATE,             sas("y"),                  NOT_YET,                                ACCEPTED()),
-    Op("DeleteBlob",               route("DELETE", B),                                      h.SNAPSHOT | h.DELETE_SNAPSHOTS,         EMPTY,            UPDATE,             sas("d"),                  blobs.delete_blob,                      ACCEPTED(constants=h.DELETED)),
-    Op("UndeleteBlob",             route("PUT", B, comp="undelete"),                        h.NOTHING,                               EMPTY,            NONE,               sas("w"),                  NOT_YET,                                OK()),
+    Op("PermanentDeleteBlob",      route("DELETE", B, deletetype="permanent"),              h.HISTORY,                               EMPTY,            UPDATE,             sas("y"),                  undelete.permanent_delete,              REMOVED),
+    Op("DeleteBlobVersion",        route("DELETE", B, versionid=None),                      h.OLD_VERSION,                           EMPTY,            UPDATE,             sas("x"),                  blobs.delete_version,                   REMOVED),
+    Op("DeleteBlob",               route("DELETE", B),                                      h.SNAPSHOT | h.DELETE_SNAPSHOTS,         EMPTY,            UPDATE,             sas("d"),                  blobs.delete_blob,                      REMOVED),
+    Op("UndeleteBlob",             route("PUT", B, comp="undelete"),                        h.NOTHING,                               EMPTY,            NONE,               sas("w"),                  undelete.undelete_blob,                 OK()),
     Op("BreakBlobLease",           route("PUT", B, comp="lease", x_ms_lease_action="break"), h.LEASE_ACTION,                         EMPTY,            LEASE,              sas("wd"),                 leases.lease_blob,                      LEASED),
     Op("LeaseBlob",                route("PUT", B, comp="lease"),                           h.LEASE_ACTION,                          EMPTY,            LEASE,              sas("w"),                  leases.lease_blob,                      LEASED),
-    Op("SnapshotBlob",             route("PUT", B, comp="snapshot"),                        h.METADATA,                              EMPTY,            SNAPSHOT,           sas("cw"),                 blobs.snapshot_blob,                    CREATED(*h.STAMP, *h.SNAPSHOT_TIME, constants=h.ENCRYPTED)),
+    Op("SnapshotBlob",             route("PUT", B, comp="snapshot"),                        h.METADATA,                              EMPTY,            SNAPSHOT,           sas("cw"),                 blobs.snapshot_blob,                    CREATED(*h.STAMP, *h.SNAPSHOT_TIME, *h.NEW_VERSION, constants=h.ENCRYPTED)),
     Op("CopyBlobFromUrl",          route("PUT", B, x_ms_copy_source=None, x_ms_requires_sync="true"), h.NOTHING,                     EMPTY,            CREATE,             PUT_BLOB,                  NOT_YET,                                ACCEPTED()),
     Op("PutBlobFromUrl",           route("PUT", B, x_ms_copy_source=None, x_ms_blob_type="BlockBlob"), h.NOTHING,                    EMPTY,            CREATE,             PUT_BLOB,                  NOT_YET,                                CREATED()),
     Op("CopyBlob",                 route("PUT", B, x_ms_copy_source=None),                  h.NOTHING,                               EMPTY,            CREATE,             PUT_BLOB,                  NOT_YET,                                ACCEPTED()),
     Op("AbortCopyBlob",            route("PUT", B, comp="copy"),                            h.NOTHING,                               EMPTY,            LEASE_ONLY,         sas("w"),                  NOT_YET,                                Answer(204)),
-    Op("SetBlobTier",              route("PUT", B, comp="tier"),                            h.NOTHING,                               EMPTY,            NONE,               sas("w"),                  NOT_YET,                                OK()),
-    Op("GetBlobTags",              route("GET", B, comp="tags"),                            h.SNAPSHOT,                              EMPTY,            TAGS_READ,          sas("t"),                  tags.get_tags,                          OK(body=render_tags)),
-    Op("SetBlobTags",              route("PUT", B, comp="tags"),                            h.CHECKSUMS,                             TAG_SET,          TAGS_WRITE,         sas("t"),                  tags.set_tags,                          Answer(204)),
+    Op("SetBlobTier",              route("PUT", B, comp="tier"),                            h.NEW_TIER | h.HISTORY,                  EMPTY,            SET_TIER,           sas("w"),                  tiers.set_tier,                         OK(status_of=_status)),
+    Op("GetBlobTags",              route("GET", B, comp="tags"),                            h.HISTORY,                               EMPTY,            TAGS_READ,          sas("t"),                  tags.get_tags,                          OK(body=render_tags)),
+    Op("SetBlobTags",              route("PUT", B, comp="tags"),                            h.CHECKSUMS | h.VERSION_ID,                TAG_SET,          TAGS_WRITE,         sas("t"),                  tags.set_tags,                          Answer(204)),
     Op("QueryBlobContents",        route("POST", B, comp="query"),                          h.NOTHING,                               STREAM,           READ,               sas("r"),                  NOT_YET,                                OK()),
     Op("SetBlobExpiry",            route("PUT", B, comp="expiry"),                          h.NOTHING,                               EMPTY,            NONE,               sas("w"),                  NOT_YET,                                OK()),
     Op("SetBlobImmutabilityPolicy", route("PUT", B, comp="immutabilitypolicies"),           h.NOTHING,                               EMPTY,            NONE,               sas("i"),                  NOT_YET,                                OK()),

@@ -1,11 +1,12 @@
-"""The Queue service, operation by operation. Every operation Azure has is a row; `NOT_YET` rows answer 501 by name."""
+"""The Queue service, operation by operation. Every operation Azure has is a row."""
 
 from typing import Any
 
-from verditer.core.grant import KEY_ONLY, account_only, container_sas, sas
+from verditer.core.grant import BEARER_ONLY, KEY_ONLY, account_only, container_sas, sas
 from verditer.core.guard import NONE
 from verditer.core.limits import MAX_MESSAGE_XML, MAX_XML
 from verditer.rest import headers as h
+from verditer.rest.codecs.delegation import parse_key_info, render_delegation_key
 from verditer.rest.codecs.policies import parse_policies
 from verditer.rest.codecs.properties import parse_properties, render_properties, render_stats
 from verditer.rest.codecs.queues import (
@@ -17,13 +18,14 @@ from verditer.rest.codecs.queues import (
     render_put,
     render_queues,
 )
-from verditer.rest.operation import EMPTY, NOT_YET, STREAM, Answer, HeaderOut, Level, Op, document, route
-from verditer.services import properties
+from verditer.rest.operation import EMPTY, Answer, HeaderOut, Level, Op, document, route
+from verditer.services import delegation, properties
 from verditer.services.queue import messages, queues
 
 S, Q, MS, M = Level.SERVICE, Level.QUEUE, Level.MESSAGES, Level.MESSAGE
 SERVICE = {"restype": "service"}
 POLICIES = document(parse_policies, MAX_XML)
+KEY_INFO = document(parse_key_info, MAX_XML)
 PROPERTIES = document(parse_properties, MAX_XML)
 MESSAGE = document(parse_message, MAX_MESSAGE_XML)
 CHANGED_MESSAGE = document(parse_changed_message, MAX_MESSAGE_XML)
@@ -49,7 +51,7 @@ OPERATIONS = (
     Op("GetServiceProperties",    route("GET", S, comp="properties", **SERVICE),  h.NOTHING,                       EMPTY,           NONE, account_only("s", "r"),   properties.get_service_properties, OK(body=render_properties)),
     Op("SetServiceProperties",    route("PUT", S, comp="properties", **SERVICE),  h.NOTHING,                       PROPERTIES,      NONE, account_only("s", "w"),   properties.set_service_properties, Answer(202)),
     Op("GetServiceStats",         route("GET", S, comp="stats", **SERVICE),       h.NOTHING,                       EMPTY,           NONE, account_only("s", "r"),   properties.get_service_stats,      OK(body=render_stats)),
-    Op("GetUserDelegationKey",    route("POST", S, comp="userdelegationkey", **SERVICE), h.NOTHING,                STREAM,          NONE, KEY_ONLY,                 NOT_YET,                           OK()),
+    Op("GetUserDelegationKey",    route("POST", S, comp="userdelegationkey", **SERVICE), h.VERSION,                KEY_INFO,        NONE, BEARER_ONLY,              delegation.get_user_delegation_key, OK(body=render_delegation_key)),
 
     Op("CreateQueue",             route("PUT", Q),                                h.METADATA,                      EMPTY,           NONE, account_only("c", "cw"),  queues.create_queue,               CREATED_OR_THERE),
     Op("DeleteQueue",             route("DELETE", Q),                             h.NOTHING,                       EMPTY,           NONE, account_only("c", "d"),   queues.delete_queue,               NO_CONTENT()),

@@ -19,6 +19,7 @@ class Written(msgspec.Struct, frozen=True, kw_only=True):
     sequence_number: int | None = None  # of a page blob
     append_offset: int | None = None  # where an appended block went
     block_count: int | None = None  # of an append blob
+    version_id: int | None = None  # with versioning
 
 
 class BlobRead(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,6 +33,16 @@ class BlobRead(msgspec.Struct, frozen=True, kw_only=True):
     body: bytes | AsyncIterator[bytes]
     range_md5: bytes | None = None
     range_crc64: bytes | None = None
+
+
+class Removed(msgspec.Struct, frozen=True, kw_only=True):
+    """After a delete: whether nothing is kept, neither as soft-deleted nor as a version."""
+
+    permanent: bool
+
+
+class TierSet(msgspec.Struct, frozen=True, kw_only=True):
+    status: int  # 202 while the blob is being rehydrated
 
 
 class BlobState(msgspec.Struct, frozen=True, kw_only=True):
@@ -83,6 +94,16 @@ class Prefix(msgspec.Struct, frozen=True):
     name: str
 
 
+class VersionsOnly(msgspec.Struct, frozen=True):
+    """A name that has versions and no blob. It is listed with what its latest version says."""
+
+    latest: Blob
+
+    @property
+    def name(self) -> str:
+        return self.latest.name
+
+
 class ContainerPage(msgspec.Struct, frozen=True, kw_only=True):
     containers: list[Container]
     next_marker: str
@@ -90,6 +111,6 @@ class ContainerPage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BlobPage(msgspec.Struct, frozen=True, kw_only=True):
-    items: list[Blob | StagedBlob | Prefix]
+    items: list[Blob | StagedBlob | VersionsOnly | Prefix]
     next_marker: str
     now: int

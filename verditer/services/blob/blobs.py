@@ -1,27 +1,30 @@
 """What all blob types have in common: properties, metadata, snapshot, delete."""
 
-from collections.abc import Callable
-
 import msgspec
 
 from verditer.core.errors import Code, StorageError, invalid_query
 from verditer.core.guard import Guard
 from verditer.core.limits import MAX_METADATA
 from verditer.core.names import BlobName, check_metadata
-from verditer.core.records.blob import Blob, Block, Snapshot, StagedBlob
+from verditer.core.records.blob import Blob, BlobVersion, Block, Snapshot, StagedBlob
 from verditer.core.records.record import span_of
+from verditer.core.records.settings import AccountSettings
+from verditer.core.tiers import check_online
 from verditer.partition.engine import Transaction
-from verditer.services.blob.answers import BlobState, Written
-from verditer.services.blob.content import drop_block, drop_content, keep_content
+from verditer.services.blob.answers import BlobState, Removed, Written
+from verditer.services.blob.content import drop_block, keep_content
 from verditer.services.blob.current import current_blob, require_blob
+from verditer.services.blob.history import delete_snapshot_state, delete_version_state, keep_version, retire_deleted
 from verditer.services.blob.tags import index_tags
 from verditer.services.context import Context
+from verditer.services.settings import settings_of
 
 replace = msgspec.structs.replace
 
 
 class GetBlobProperties(msgspec.Struct, frozen=True, kw_only=True):
     snapshot: int | None = None
+    version_id: int | None = None
 
 
 class SetBlobProperties(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,9 +49,13 @@ class DeleteBlob(msgspec.Struct, frozen=True, kw_only=True):
     delete_snapshots: str | None = None  # "include" or "only"
 
 
+class DeleteVersion(msgspec.Struct, frozen=True, kw_only=True):
+    version_id: int
+
+
 async def get_properties(ctx: Context, target: BlobName, request: GetBlobProperties, guard: Guard) -> BlobState:
     def look(tx: Transaction) -> BlobState:
-        blob = require_blob(tx, target, request.snapshot)
+        blob = require_blob(tx, target, request.snapshot, request.version_id)
         guard.check(blob, tx.now)
         return BlobState(blob=blob, now=tx.now)
 
@@ -56,8 +63,15 @@ async def get_properties(ctx: Context, target: BlobName, request: GetBlobPropert
 
 
 async def set_properties(ctx: Context, target: BlobName, request: SetBlobProperties, guard: Guard) -> Written:
-    """The HTTP headers of a blob are set as one: what the request leaves out is cleared."""
-    return await _update(ctx, target, guard, lambda blob: with_headers(blob, request))
+    """The HTTP headers of a blob are set as one: what the request leaves out is cleared. That makes no version."""
+
+    def commit(tx: Transaction) -> Written:
+        blob = _writable(tx, target, guard)
+        updated = replace(with_headers(blob, request), etag=tx.tick(blob.etag), lease=guard.lease_after(blob, tx.now))
+        tx.put(updated)
+        return Written(etag=updated.etag, sequence_number=updated.sequence_number)
+
+    return await ctx.engine.write(target.scope, commit)
 
 
 def with_headers(blob: Blob, request: SetBlobProperties) -> Blob:
@@ -73,60 +87,84 @@ def with_headers(blob: Blob, request: SetBlobProperties) -> Blob:
 
 
 async def set_metadata(ctx: Context, target: BlobName, request: SetBlobMetadata, guard: Guard) -> Written:
+    """With versioning, the state before is kept as a version."""
     check_metadata(request.metadata, MAX_METADATA)
-    return await _update(ctx, target, guard, lambda blob: replace(blob, metadata=request.metadata))
 
-
-async def _update(ctx: Context, target: BlobName, guard: Guard, change: Callable[[Blob], Blob]) -> Written:
     def commit(tx: Transaction) -> Written:
-        blob = require_blob(tx, target)
-        guard.check(blob, tx.now)
-        updated = replace(change(blob), etag=tx.tick(blob.etag), lease=guard.lease_after(blob, tx.now))
+        blob = _writable(tx, target, guard)
+        tick = tx.tick(blob.etag)
+        kept = keep_version(tx, settings_of(tx, target.account), blob, tick)
+        updated = replace(kept, metadata=request.metadata, etag=tick, lease=guard.lease_after(blob, tx.now))
         tx.put(updated)
-        return Written(etag=updated.etag, sequence_number=updated.sequence_number)
+        return Written(etag=tick, version_id=updated.version_id)
 
     return await ctx.engine.write(target.scope, commit)
 
 
+def _writable(tx: Transaction, target: BlobName, guard: Guard) -> Blob:
+    blob = require_blob(tx, target)
+    guard.check(blob, tx.now)
+    check_online(blob, tx.now)
+    return blob
+
+
 async def snapshot_blob(ctx: Context, target: BlobName, request: SnapshotBlob, guard: Guard) -> Written:
-    """A snapshot is a record of its own. Without new metadata it keeps the blob's ETag and Last-Modified."""
+    """A snapshot is a record of its own. Without new metadata it keeps the blob's ETag and Last-Modified.
+
+    With versioning the blob begins a new version as well, and keeps its ETag all the same.
+    """
     check_metadata(request.metadata, MAX_METADATA)
 
     def commit(tx: Transaction) -> Written:
-        blob = require_blob(tx, target)
-        guard.check(blob, tx.now)
+        blob = _writable(tx, target, guard)
         tick = tx.tick(blob.etag)
         kept, content = keep_content(tx, blob, tick)
-        fields = msgspec.structs.asdict(blob) | content | {"lease": None, "snapshot": tick}
+        fields = msgspec.structs.asdict(blob) | content | {"lease": None, "version_id": None, "snapshot": tick}
         if request.metadata:
             fields |= {"metadata": request.metadata, "etag": tick}
         snapshot = Snapshot(**fields)
         tx.put(snapshot)
+        kept = keep_version(tx, settings_of(tx, target.account), kept, tx.tick(tick))
         if kept != blob:
             tx.put(kept)
-        return Written(etag=snapshot.etag, snapshot=tick)
+        return Written(etag=snapshot.etag, snapshot=tick, version_id=kept.version_id)
 
     return await ctx.engine.write(target.scope, commit)
 
 
-async def delete_blob(ctx: Context, target: BlobName, request: DeleteBlob, guard: Guard) -> None:
+async def delete_blob(ctx: Context, target: BlobName, request: DeleteBlob, guard: Guard) -> Removed:
     if request.snapshot is not None and request.delete_snapshots is not None:
         raise invalid_query("snapshot", "", "x-ms-delete-snapshots does not go with a snapshot.")
 
-    def commit(tx: Transaction) -> None:
+    def commit(tx: Transaction) -> Removed:
+        settings = settings_of(tx, target.account)
         if request.snapshot is not None:
-            _delete_snapshot(tx, target, request.snapshot, guard)
-        elif not _delete_uncommitted(tx, target, guard):
-            _delete_base(tx, target, request.delete_snapshots, guard)
+            return _delete_snapshot(tx, target, settings, request.snapshot, guard)
+        if _delete_uncommitted(tx, target, guard):
+            return Removed(permanent=True)
+        return _delete_base(tx, target, settings, request.delete_snapshots, guard)
 
-    await ctx.engine.write(target.scope, commit)
+    return await ctx.engine.write(target.scope, commit)
 
 
-def _delete_snapshot(tx: Transaction, target: BlobName, snapshot: int, guard: Guard) -> None:
+async def delete_version(ctx: Context, target: BlobName, request: DeleteVersion, guard: Guard) -> Removed:
+    """A previous version. The current one is the blob, and is deleted as such."""
+
+    def commit(tx: Transaction) -> Removed:
+        version = require_blob(tx, target, version_id=request.version_id)
+        if not isinstance(version, BlobVersion):
+            raise StorageError(Code.OperationNotAllowedOnRootBlob)
+        guard.check(version, tx.now)
+        return Removed(permanent=delete_version_state(tx, target, settings_of(tx, target.account), version))
+
+    return await ctx.engine.write(target.scope, commit)
+
+
+def _delete_snapshot(tx: Transaction, target: BlobName, settings: AccountSettings, snapshot: int, guard: Guard) -> Removed:
     blob = require_blob(tx, target, snapshot)
+    assert isinstance(blob, Snapshot)
     guard.check(blob, tx.now)
-    drop_content(tx, blob)
-    tx.delete(Snapshot, blob.container_id, blob.name, snapshot)
+    return Removed(permanent=delete_snapshot_state(tx, target, settings, blob))
 
 
 def _delete_uncommitted(tx: Transaction, target: BlobName, guard: Guard) -> bool:
@@ -140,24 +178,27 @@ def _delete_uncommitted(tx: Transaction, target: BlobName, guard: Guard) -> bool
     return True
 
 
-def _delete_base(tx: Transaction, target: BlobName, delete_snapshots: str | None, guard: Guard) -> None:
+def _delete_base(
+    tx: Transaction, target: BlobName, settings: AccountSettings, delete_snapshots: str | None, guard: Guard
+) -> Removed:
     blob = require_blob(tx, target)
     guard.check(blob, tx.now)
     span = span_of(blob.container_id, blob.name)
     if delete_snapshots is None and next(tx.scan(Snapshot, span, limit=1), None) is not None:
         raise StorageError(Code.SnapshotsPresent)
-    for snapshot in list(tx.scan(Snapshot, span)):
-        drop_content(tx, snapshot)
-        tx.delete(Snapshot, snapshot.container_id, snapshot.name, snapshot.snapshot)
+    gone = [delete_snapshot_state(tx, target, settings, snapshot) for snapshot in list(tx.scan(Snapshot, span))]
     if delete_snapshots != "only":
-        remove_blob(tx, blob)
+        gone.append(_remove_blob(tx, target, settings, blob))
+    return Removed(permanent=all(gone))
 
 
-def remove_blob(tx: Transaction, blob: Blob) -> None:
-    drop_content(tx, blob)
+def _remove_blob(tx: Transaction, target: BlobName, settings: AccountSettings, blob: Blob) -> bool:
+    """True: nothing of it is kept."""
+    gone = retire_deleted(tx, target, settings, blob)
     index_tags(tx, blob, None)
     discard_staged(tx, blob.container_id, blob.name)
     tx.delete(Blob, blob.container_id, blob.name)
+    return gone
 
 
 def discard_staged(tx: Transaction, container_id: int, name: str, kept: frozenset[str] = frozenset()) -> None:

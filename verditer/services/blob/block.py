@@ -11,14 +11,17 @@ from verditer.core.limits import MAX_METADATA, MAX_UNCOMMITTED_BLOCKS, PUT_BLOB_
 from verditer.core.names import BlobName, check_blob_name, check_metadata
 from verditer.core.records.blob import Blob, BlobType, Block, StagedBlob
 from verditer.core.records.content import Slice
+from verditer.core.tiers import check_online
 from verditer.partition.engine import EngineUnavailable, Transaction
 from verditer.services.activity import Work
 from verditer.services.blob.answers import Written
 from verditer.services.blob.blobs import discard_staged
-from verditer.services.blob.content import drop_block, drop_content, put_inline, put_layout
-from verditer.services.blob.current import check_replaceable, current_blob, require_block_blob
+from verditer.services.blob.content import drop_block, put_inline, put_layout
+from verditer.services.blob.current import current_blob, require_block_blob
+from verditer.services.blob.history import check_replaceable, new_version, retire_replaced
 from verditer.services.blob.tags import index_tags
 from verditer.services.context import Context
+from verditer.services.settings import settings_of
 from verditer.stream.digest import Checksums
 from verditer.stream.intake import Received, Source, receive
 
@@ -65,19 +68,22 @@ async def put_blob(ctx: Context, target: BlobName, request: PutBlob, guard: Guar
 
         def commit(tx: Transaction) -> Written:
             container, previous = current_blob(tx, target)
-            check_replaceable(tx, previous, BlobType.BLOCK)
+            settings = settings_of(tx, target.account)
+            check_replaceable(tx, settings, container.id, target, previous, BlobType.BLOCK)
             guard.check(previous, tx.now)  # again: others may have written while the body arrived
+            check_online(previous, tx.now)
             tick = tx.tick(previous.etag if previous is not None else 0)
             put_received(tx, tick, received)
             blob = block_blob(
                 container.id, target.blob, request, tick, size=received.size, inline=received.inline is not None, md5=received.md5
             )
             if previous is not None:
-                drop_content(tx, previous)
+                retire_replaced(tx, target, settings, previous, tick)
             discard_staged(tx, container.id, target.blob)
             index_tags(tx, previous, blob)
-            tx.put(replace(blob, lease=guard.lease_after(previous, tx.now)))
-            return Written(etag=tick, content_md5=received.md5, content_crc64=received.crc64)
+            version_id = new_version(settings, tick)
+            tx.put(replace(blob, lease=guard.lease_after(previous, tx.now), version_id=version_id))
+            return Written(etag=tick, content_md5=received.md5, content_crc64=received.crc64, version_id=version_id)
 
         return await write_received(ctx, target, work, received, commit)
 
@@ -122,6 +128,7 @@ def _check_staging(tx: Transaction, target: BlobName, request: PutBlock, guard: 
     container, blob = current_blob(tx, target)
     require_block_blob(blob)
     guard.check(blob, tx.now)
+    check_online(blob, tx.now)
     length = len(request.block_id)
     staged = tx.get(StagedBlob, container.id, target.blob)
     if staged is None:

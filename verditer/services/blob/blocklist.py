@@ -13,16 +13,16 @@ from verditer.core.errors import Code, StorageError
 from verditer.core.guard import Guard
 from verditer.core.limits import MAX_COMMITTED_BLOCKS, MAX_METADATA
 from verditer.core.names import BlobName, check_blob_name, check_metadata
-from verditer.core.records.blob import Blob, Block, StagedBlob
+from verditer.core.records.blob import Blob, BlobType, Block, StagedBlob
 from verditer.core.records.content import Slice
 from verditer.core.records.record import span_of
+from verditer.core.tiers import check_online
 from verditer.partition.engine import Transaction
 from verditer.services.blob.answers import BlockLists, Written
 from verditer.services.blob.blobs import discard_staged
 from verditer.services.blob.block import BlobHeaders, block_blob
 from verditer.services.blob.content import (
     blocks_of,
-    drop_content,
     inline_bytes,
     put_block_runs,
     put_inline,
@@ -30,8 +30,10 @@ from verditer.services.blob.content import (
     slices_of,
 )
 from verditer.services.blob.current import current_blob, require_blob, require_block_blob, require_container
+from verditer.services.blob.history import check_replaceable, new_version, retire_replaced
 from verditer.services.blob.tags import index_tags
 from verditer.services.context import Context
+from verditer.services.settings import settings_of
 from verditer.stream.digest import Checksums, digest, verify
 
 ATTEMPTS = 5  # a commit starts again when its small blocks were staged anew while they were gathered
@@ -101,7 +103,10 @@ def _commit(
     """None: small blocks have to be gathered into an extent first."""
     container, previous = current_blob(tx, target)
     require_block_blob(previous)
+    settings = settings_of(tx, target.account)
+    check_replaceable(tx, settings, container.id, target, previous, BlobType.BLOCK)
     guard.check(previous, tx.now)
+    check_online(previous, tx.now)
     pieces = _find(tx, container.id, target.blob, previous, request)
     size = sum(piece.size for piece in pieces)
     inline = size <= inline_limit and all(piece.inline or not piece.size for piece in pieces)
@@ -117,20 +122,21 @@ def _commit(
         put_layout(tx, tick, slices)
         kept = frozenset(part.extent for part in slices)
     put_block_runs(tx, tick, [(piece.block_id, piece.size) for piece in pieces])
-    if previous is not None:
-        drop_content(tx, previous, kept)
+    shared = previous is not None and retire_replaced(tx, target, settings, previous, tick, kept)
     discard_staged(tx, container.id, target.blob, kept)
     blob = block_blob(container.id, target.blob, request, tick, size=size, inline=inline, md5=request.blob_content_md5)
     index_tags(tx, previous, blob)
+    version_id = new_version(settings, tick)
     tx.put(
         msgspec.structs.replace(
             blob,
             created=previous.created if previous is not None else tick,
             lease=guard.lease_after(previous, tx.now),
-            shared=previous is not None and previous.shared and not inline,
+            shared=shared and not inline,
+            version_id=version_id,
         )
     )
-    return Written(etag=tick)
+    return Written(etag=tick, version_id=version_id)
 
 
 def _find(tx: Transaction, container_id: int, name: str, previous: Blob | None, request: PutBlockList) -> list[Piece]:

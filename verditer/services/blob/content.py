@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from verditer.core.records.blob import Blob, Block
-from verditer.core.records.content import BlockRun, Garbage, Inline, Layout, Slice
+from verditer.core.records.content import BlockRun, Garbage, Inline, Layout, SharedGarbage, Slice
 from verditer.core.records.record import key_of, span_of
 from verditer.partition.engine import Transaction
 from verditer.services.blob.pieces import close_view, open_view
@@ -86,6 +86,13 @@ def copy_content(tx: Transaction, blob: Blob, content_id: int) -> None:
     put_block_runs(tx, content_id, blocks_of(tx, blob))
 
 
+def extents_of(tx: Transaction, blob: Blob) -> set[str]:
+    """The extents of a content that is made of slices."""
+    if blob.inline or blob.pieces is not None:
+        return set()
+    return {piece.extent for row in tx.scan(Layout, span_of(blob.content_id)) for piece in row.slices}
+
+
 def drop_content(tx: Transaction, blob: Blob, kept: Iterable[str] = ()) -> None:
     """Let go of a blob's bytes. Extents that only this content names become garbage, but for those in `kept`."""
     if blob.pieces is not None:
@@ -97,9 +104,8 @@ def drop_content(tx: Transaction, blob: Blob, kept: Iterable[str] = ()) -> None:
         rows = list(tx.scan(Layout, span_of(blob.content_id)))
         for row in rows:
             tx.delete(Layout, row.content_id, row.start)
-        if not blob.shared:
-            extents = {piece.extent for row in rows for piece in row.slices}
-            discard(tx, extents.difference(kept))
+        extents = {piece.extent for row in rows for piece in row.slices}
+        discard(tx, extents.difference(kept), shared=blob.shared)
     for run in list(tx.scan(BlockRun, span_of(blob.content_id))):
         tx.delete(BlockRun, run.content_id, run.first)
 
@@ -113,6 +119,8 @@ def drop_block(tx: Transaction, block: Block, *, kept: bool = False) -> None:
         discard(tx, (block.extent,))
 
 
-def discard(tx: Transaction, extents: Iterable[str]) -> None:
+def discard(tx: Transaction, extents: Iterable[str], *, shared: bool = False) -> None:
+    """Whoever is about to name them too, by copying, began before now: the collector waits until that has ended."""
+    kind = SharedGarbage if shared else Garbage
     for extent in extents:
-        tx.put(Garbage(since=tx.now, extent=extent))
+        tx.put(kind(since=tx.now, extent=extent))

@@ -27,7 +27,18 @@ import msgspec
 
 from verditer.core.limits import MIB
 from verditer.core.records.blob import Blob
-from verditer.core.records.content import ClosedView, ExtentUse, FormerPiece, Garbage, Piece, Pieces, SmallPiece, View
+from verditer.core.records.content import (
+    ClosedView,
+    ExtentUse,
+    FormerPiece,
+    Garbage,
+    Piece,
+    Pieces,
+    SharedContent,
+    SharedGarbage,
+    SmallPiece,
+    View,
+)
 from verditer.core.records.record import Span, key_of, span_of
 from verditer.partition.engine import Scope, Transaction
 from verditer.stream.intake import Received
@@ -48,6 +59,25 @@ def new_pieces(tx: Transaction, content_id: int, scope: Scope) -> Pieces:
     """An empty content, seen by the blob about to be put."""
     tx.put(View(content_id=content_id, view=NOW, scope=scope))
     return Pieces(epoch=0, view=NOW)
+
+
+def adopt_pieces(tx: Transaction, content_id: int, scope: Scope, rows: Iterable[Piece]) -> Pieces:
+    """A content that names what another one sees: small pieces are copied, slices of extents shared."""
+    change = _Change(tx, content_id, new_pieces(tx, content_id, scope))
+    for row in rows:
+        change.put(
+            Piece(
+                content_id=content_id,
+                start=row.start,
+                length=row.length,
+                epoch=0,
+                data=row.data,
+                extent=row.extent,
+                offset=row.offset,
+            )
+        )
+    tx.put(SharedContent(content_id=content_id))
+    return change.end()
 
 
 def write_piece(tx: Transaction, blob: Blob, start: int, received: Received) -> Pieces:
@@ -160,6 +190,8 @@ def sweep(tx: Transaction, closed: ClosedView, after: Place, limit: int) -> Plac
     if kind is Piece:
         return sweep(tx, closed, (FormerPiece, b""), limit)
     tx.delete(ClosedView, closed.content_id, closed.view)
+    if not views:
+        tx.delete(SharedContent, closed.content_id)
     return None
 
 
@@ -256,7 +288,8 @@ class _Change:
                 self._tx.put(ExtentUse(content_id=self._content_id, extent=extent, count=count))
             else:
                 self._tx.delete(ExtentUse, self._content_id, extent)
-                self._tx.put(Garbage(since=self._tx.now, extent=extent))
+                shared = self._tx.get(SharedContent, self._content_id) is not None
+                self._tx.put((SharedGarbage if shared else Garbage)(since=self._tx.now, extent=extent))
 
 
 class _EpochsSeen:

@@ -10,6 +10,7 @@ from verditer.core.limits import MAX_RANGE_DIGEST
 from verditer.core.names import BlobName
 from verditer.core.records.blob import Blob
 from verditer.core.records.content import Slice
+from verditer.core.tiers import check_online
 from verditer.partition.engine import Transaction
 from verditer.services.blob.answers import BlobRead
 from verditer.services.blob.content import inline_bytes, slices_of
@@ -27,6 +28,7 @@ Part = Slice | bytes | int
 
 class GetBlob(msgspec.Struct, frozen=True, kw_only=True):
     snapshot: int | None = None
+    version_id: int | None = None
     range: tuple[int, int | None] | None = None  # first byte, last byte or None for "to the end"
     range_md5: bool = False
     range_crc64: bool = False
@@ -39,8 +41,9 @@ async def get_blob(ctx: Context, target: BlobName, request: GetBlob, guard: Guar
 
     def look(tx: Transaction, *, at_once: bool = False) -> tuple[BlobRead, list[Part]] | None:
         """None: there may be many pieces, so look again beside the event loop."""
-        blob = require_blob(tx, target, request.snapshot)
+        blob = require_blob(tx, target, request.snapshot, request.version_id)
         guard.check(blob, tx.now)
+        check_online(blob, tx.now)
         start, length = _extent_of(blob, request)
         read = BlobRead(blob=blob, now=tx.now, start=start, length=length, ranged=request.range is not None, body=b"")
         if not length:

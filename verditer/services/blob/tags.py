@@ -24,11 +24,13 @@ EXAMINED = 20_000  # index rows looked at for one page: a page may come short, a
 
 class GetBlobTags(msgspec.Struct, frozen=True, kw_only=True):
     snapshot: int | None = None
+    version_id: int | None = None
 
 
 class SetBlobTags(msgspec.Struct, frozen=True, kw_only=True):
     tags: dict[str, str]
     document: bytes
+    version_id: int | None = None
     content_md5: bytes | None = None
     content_crc64: bytes | None = None
 
@@ -53,7 +55,7 @@ class FoundPage(msgspec.Struct, frozen=True, kw_only=True):
 
 async def get_tags(ctx: Context, target: BlobName, request: GetBlobTags, guard: Guard) -> dict[str, str]:
     def look(tx: Transaction) -> dict[str, str]:
-        blob = require_blob(tx, target, request.snapshot)
+        blob = require_blob(tx, target, request.snapshot, request.version_id)
         guard.check(blob, tx.now)
         return blob.tags or {}
 
@@ -66,10 +68,11 @@ async def set_tags(ctx: Context, target: BlobName, request: SetBlobTags, guard: 
     verify(Checksums(md5=request.content_md5, crc64=request.content_crc64), md5, crc64)
 
     def commit(tx: Transaction) -> None:
-        blob = require_blob(tx, target)
+        blob = require_blob(tx, target, version_id=request.version_id)
         guard.check(blob, tx.now)
         tagged = msgspec.structs.replace(blob, tags=request.tags or None)
-        index_tags(tx, blob, tagged)
+        if type(blob) is Blob:  # the index knows blobs as they are now
+            index_tags(tx, blob, tagged)
         tx.put(tagged)
 
     await ctx.engine.write(target.scope, commit)

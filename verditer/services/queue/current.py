@@ -28,7 +28,7 @@ def require_message(tx: Transaction, target: MessageName, receipt: str) -> Messa
     message = tx.hold(Message, queue.id, *key) if key is not None else None
     if message is None or message.expires <= tx.now:
         raise StorageError(Code.MessageNotFound)
-    if _parse_receipt(receipt) != message.receipt:
+    if parse_receipt(receipt) != message.receipt:
         raise StorageError(Code.MessageNotFound)
     return message
 
@@ -38,7 +38,7 @@ def show_receipt(tick: int) -> str:
     return base64.urlsafe_b64encode(_RECEIPT_VERSION + tick.to_bytes(8, "big")).decode()
 
 
-def _parse_receipt(text: str) -> int:
+def parse_receipt(text: str) -> int:
     try:
         decoded = base64.b64decode(text.encode("ascii"), altchars=b"-_", validate=True)
     except (binascii.Error, UnicodeEncodeError):

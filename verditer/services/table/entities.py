@@ -22,6 +22,9 @@ class Stored(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def get_entity(ctx: Context, target: EntityName, grant: Grant) -> Stored:
+    if grant.entities is not None:
+        grant.entities.check_table(target.table)
+
     def look(tx: Transaction) -> Stored:
         table = require_table(tx, target)
         entity = tx.get(Entity, table.id, target.partition_key, target.row_key)
@@ -36,7 +39,6 @@ def _is_within(grant: Grant, target: EntityName, table_id: int) -> bool:
     """A signature for some of a table's keys reads those, and finds nothing else."""
     if grant.entities is None:
         return True
-    grant.entities.check_table(target.table)
     low, high = grant.entities.span(table_id)
     return low <= key_of(table_id, target.partition_key, target.row_key) < high
 

@@ -63,7 +63,7 @@ _TOKEN = re.compile(
       | (?P<text>'(?:[^']|'')*')
       | (?P<number>-?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?[LlDd]?(?!\w) | -INF(?!\w))
       | (?P<word>[^\W\d]\w*)
-      | (?P<mark>[()])
+      | (?P<mark>[(),])
     )""",
     re.VERBOSE,
 )

@@ -29,7 +29,7 @@ INLINE_ROWS = 128  # a query that can look at no more than this is answered on t
 Position = tuple[str, str]
 Predicate = Callable[[Entity], bool]
 
-_SYSTEM: System = {
+SYSTEM: System = {
     "PartitionKey": lambda entity: (entity.partition_key, None),
     "RowKey": lambda entity: (entity.row_key, None),
     "Timestamp": lambda entity: (datetime_text(entity.etag), Edm.DATETIME.value),
@@ -69,7 +69,7 @@ async def query_entities(ctx: Context, target: TableName, request: QueryEntities
 @lru_cache(maxsize=256)  # clients ask the same question again and again
 def _prepared(node: Node | None) -> tuple[Plan, Predicate | None]:
     what = plan(node)
-    return what, None if what.rest is None else compile_filter(what.rest, _SYSTEM, _document)
+    return what, None if what.rest is None else compile_filter(what.rest, SYSTEM, _document)
 
 
 def _document(entity: Entity) -> bytes:

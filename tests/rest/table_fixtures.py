@@ -1,0 +1,20 @@
+"""Fixtures of the Table tests: a client of the table port, and a table of the test's own. A test file imports both by name."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.rest.running import Running
+from tests.rest.tables import Box, TableClient
+
+
+@pytest.fixture
+def client(server: Running) -> Iterator[TableClient]:
+    client = TableClient(server)
+    yield client
+    client.close()
+
+
+@pytest.fixture
+def box(client: TableClient) -> Box:
+    return Box(client).create()

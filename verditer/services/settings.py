@@ -1,0 +1,52 @@
+"""The settings of an account: read inside the transaction that depends on them, so that a change counts at once.
+
+The store keeps them. What the configuration file or the environment says is written there at every start; everything else
+stays as it was set last, by Set Blob Service Properties or by the control API (`docs/settings.md`).
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from verditer.core.records.settings import AccountSettings, SettingsChange
+from verditer.partition.engine import Transaction
+from verditer.services.context import Context
+
+
+def settings_of(tx: Transaction, account: str) -> AccountSettings:
+    return tx.get(AccountSettings, account) or AccountSettings(account=account)
+
+
+def read_change(given: Mapping[str, Any], *, text: bool = False) -> SettingsChange:
+    """`text`: the values are words of the environment. Raises ValueError with a message for whoever wrote it."""
+    try:
+        return msgspec.convert(given, SettingsChange, strict=not text)
+    except msgspec.ValidationError as error:
+        raise ValueError(str(error)) from None
+
+
+async def get_settings(ctx: Context, account: str) -> AccountSettings:
+    return await ctx.engine.read((account,), lambda tx: settings_of(tx, account))
+
+
+async def change_settings(ctx: Context, account: str, change: SettingsChange) -> AccountSettings:
+    def commit(tx: Transaction) -> AccountSettings:
+        changed = msgspec.structs.replace(settings_of(tx, account), **change.given())
+        tx.put(changed)
+        return changed
+
+    return await ctx.engine.write((account,), commit)
+
+
+async def apply_configured(ctx: Context) -> None:
+    """At the start: what is configured holds, whatever it was changed to before."""
+    for account in ctx.accounts.values():
+        if account.settings.given():
+            await change_settings(ctx, account.name, account.settings)
+
+
+def reset_settings(tx: Transaction, account: str, configured: SettingsChange) -> None:
+    tx.delete(AccountSettings, account)
+    if configured.given():
+        tx.put(msgspec.structs.replace(AccountSettings(account=account), **configured.given()))
