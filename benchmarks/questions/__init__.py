@@ -27,7 +27,7 @@ QUESTIONS = (
     Question("get_blob_1k",       1,     PER_SECOND,       None,          get_blob.store,     get_blob.rate),
     Question("list_100",          16,    PER_SECOND,       times(20),     list_blobs.store,   list_blobs.rate),
     Question("put_message",       16,    PER_SECOND,       times(8),      messages.create,    messages.put_rate, service="queue"),
-    Question("message_cycle",     16,    PER_SECOND,       times(20),     messages.store,     messages.cycle_rate, service="queue"),
+    Question("message_cycle",     16,    PER_SECOND,       times(20),     messages.store,     messages.cycles, service="queue"),
     Question("cpu_put_blob_1k",   16,    CPU_MICROSECONDS, at_most(100),  create_container,   cpu.of_put),
     Question("cpu_get_blob_1k",   16,    CPU_MICROSECONDS, at_most(100),  get_blob.store,     cpu.of_get),
     Question("large_put_256m",    1,     MIB_PER_SECOND,   of_bare(0.8),  create_container,   large.put_rate),
@@ -44,7 +44,7 @@ GROWTH = (
     Question("grown_list_100",    16,    PER_SECOND,       times(1/1.5),  start.nothing,      growth.list_rate),
     Question("grown_put",         16,    PER_SECOND,       times(1/1.5),  start.nothing,      growth.put_rate),
     Question("grown_put_message", 16,    PER_SECOND,       times(1/1.5),  messages.grow,      messages.grown_put_rate),
-    Question("grown_message_cycle", 16,  PER_SECOND,       times(1/1.5),  start.nothing,      messages.grown_cycle_rate),
+    Question("grown_message_cycle", 16,  PER_SECOND,       times(1/1.5),  start.nothing,      messages.grown_cycles),
     Question("grown_start",       0,     SECONDS,          at_most(0.5),  start.nothing,      start.on_same_folder,   rounds=5),
     Question("grown_memory_idle", 0,     MEGABYTES,        at_most(80),   start.nothing,      memory.idle),
 )

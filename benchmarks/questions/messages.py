@@ -54,7 +54,7 @@ def put_rate(server: Server, load: Load) -> Reading:
     return Reading(value=run.per_second, detail=run.detail)
 
 
-def cycle_rate(server: Server, load: Load) -> Reading:
+def cycles(server: Server, load: Load) -> Reading:
     """Messages that were put, got and deleted: a third of the requests."""
     run = wrk.run(server, cycle_script(), load)
     return Reading(value=run.per_second / 3, detail=run.detail)
@@ -93,8 +93,8 @@ def grown_put_rate(server: Server, load: Load) -> Reading:
     return put_rate(queue_side(server), load)
 
 
-def grown_cycle_rate(server: Server, load: Load) -> Reading:
-    return cycle_rate(queue_side(server), load)
+def grown_cycles(server: Server, load: Load) -> Reading:
+    return cycles(queue_side(server), load)
 
 
 def queue_side(server: Server) -> Server:

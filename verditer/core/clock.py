@@ -19,11 +19,13 @@ class HybridClock:
         self._node = node
         self._last = floor - floor % NODES + node
         self._lock = threading.Lock()  # the writer thread makes ETags while the loop asks for the time
+        self._shown = 0
         self.offset = 0  # test control moves time by this many ticks
 
     def now(self) -> int:
-        """Wall time, at or after every tick already issued: what is written now is never in the future."""
-        return max(self._source() + self.offset, self._last)
+        """Wall time that never goes backwards, at or after every tick already issued: what is written is never in the future."""
+        self._shown = max(self._source() + self.offset, self._last, self._shown)
+        return self._shown
 
     @property
     def last(self) -> int:

@@ -1,5 +1,6 @@
 """What every service function receives: the stores, the accounts, and the sources of time and ids."""
 
+import asyncio
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -7,6 +8,7 @@ from dataclasses import dataclass, field
 from verditer.partition.engine import Engine
 from verditer.services.account import Account
 from verditer.services.activity import Activity
+from verditer.services.fetch import Fetcher
 from verditer.stream.extents import ExtentStore
 
 
@@ -21,6 +23,8 @@ class Context:
     accounts: dict[str, Account]
     inline_limit: int  # bodies up to this many bytes live beside their record
     activity: Activity = field(default_factory=Activity)
+    fetcher: Fetcher = field(default_factory=Fetcher)
+    copy_started: asyncio.Event = field(default_factory=asyncio.Event)  # something for `jobs/copy.py` to do
     new_guid: Callable[[], str] = new_guid
 
     def now(self) -> int:

@@ -6,6 +6,7 @@ few of them bounds how many sources are read at once.
 """
 
 import asyncio
+import contextlib
 import http.client
 import re
 import socket
@@ -130,11 +131,14 @@ class Fetched:
         self._threads = threads
         self._connection = connection
         self._end = end
+        self._socket: socket.socket | None = None
         self._response: http.client.HTTPResponse | None = None
         self._received = 0
 
     async def ask(self, target: str, headers: Mapping[str, str]) -> None:
         def ask() -> None:
+            self._connection.connect()
+            self._socket = self._connection.sock  # the connection forgets it once the answer has begun
             self._connection.request("GET", target, headers=dict(headers))
             response = self._response = self._connection.getresponse()
             self.status = response.status
@@ -146,10 +150,13 @@ class Fetched:
         await self._in_thread(ask)
 
     async def read(self) -> bytes:
+        return await self.read_up_to(PIECE_BYTES)
+
+    async def read_up_to(self, most: int) -> bytes:
         """The next piece; `b""` at the end. A body that ends before its announced length raises."""
         response = self._response
         assert response is not None
-        piece = await self._in_thread(lambda: response.read1(PIECE_BYTES))
+        piece = await self._in_thread(lambda: response.read1(min(most, PIECE_BYTES)))
         self._received += len(piece)
         if not piece and self.length is not None and self._received < self.length:
             raise FetchFailed(500, "InternalError", "The source ended before all of it had come.", passing=True)
@@ -157,12 +164,12 @@ class Fetched:
 
     def close(self) -> None:
         """A thread that waits for the source is woken by its socket."""
-        if self._connection.sock is not None:
-            try:
-                self._connection.sock.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                pass
-        self._connection.close()
+        with contextlib.suppress(OSError):
+            if self._socket is not None:
+                self._socket.shutdown(socket.SHUT_RDWR)
+            if self._response is not None:
+                self._response.close()
+            self._connection.close()
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
         left = None if self._end is None else self._end - time.monotonic()

@@ -42,6 +42,7 @@ class PendingCopy(Record, tag=1, frozen=True, kw_only=True):
     container: str
     copy_id: str
     url: str  # with its signature
+    headers: dict[str, str]  # version and authorization
     etag: str | None  # of the source when the copy began: another one ends it
     started: int
     total: int

@@ -7,6 +7,7 @@ import msgspec
 
 from verditer.core.records.blob import Blob, StagedBlob
 from verditer.core.records.container import Container
+from verditer.core.records.copy import CopyStatus
 
 
 class Written(msgspec.Struct, frozen=True, kw_only=True):
@@ -20,6 +21,13 @@ class Written(msgspec.Struct, frozen=True, kw_only=True):
     append_offset: int | None = None  # where an appended block went
     block_count: int | None = None  # of an append blob
     version_id: int | None = None  # with versioning
+
+
+class Copied(Written, frozen=True, kw_only=True):
+    """After a copy: under which id it goes, and whether it is done."""
+
+    copy_id: str
+    copy_status: CopyStatus
 
 
 class BlobRead(msgspec.Struct, frozen=True, kw_only=True):

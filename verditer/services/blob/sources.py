@@ -3,7 +3,9 @@
 Trouble with a source is the client's to know: it is told as CannotVerifyCopySource, with what the source answered.
 """
 
-from collections.abc import AsyncIterator
+import base64
+import binascii
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 
 import msgspec
@@ -14,7 +16,7 @@ from verditer.core.names import BlobName
 from verditer.core.records.blob import Blob, BlobType
 from verditer.services.blob.read import GetBlob, get_blob
 from verditer.services.context import Context
-from verditer.services.fetch import TOTAL_SECONDS, Fetched, FetchFailed
+from verditer.services.fetch import Fetched, FetchFailed
 
 Range = tuple[int, int | None]
 
@@ -34,7 +36,8 @@ class LocalSource(msgspec.Struct, frozen=True, kw_only=True):
 class RemoteSource(msgspec.Struct, frozen=True, kw_only=True):
     url: str
     shown: str
-    headers: dict[str, str]  # authorization and conditions, as the source understands them
+    headers: dict[str, str]  # version and authorization
+    conditions: dict[str, str]  # as the source understands them
 
 
 CopySource = LocalSource | RemoteSource
@@ -45,26 +48,35 @@ class SourceBody:
 
     ended = False
 
-    def __init__(self, pieces: AsyncIterator[bytes], length: int | None, blob: Blob) -> None:
+    def __init__(self, pieces: AsyncIterator[bytes], length: int | None, blob: Blob, etag: str | None = None) -> None:
         self._pieces = pieces
         self.length = length
         self.blob = blob
+        self.etag = etag  # of a source elsewhere, if it has one
 
     async def read(self) -> bytes:
         return await anext(self._pieces, b"")
+
+    async def close(self) -> None:
+        if isinstance(self._pieces, AsyncGenerator):
+            await self._pieces.aclose()
 
 
 @asynccontextmanager
 async def opened(ctx: Context, source: CopySource, source_range: Range | None = None) -> AsyncIterator[SourceBody]:
     try:
         if isinstance(source, LocalSource):
-            yield await _open_local(ctx, source, source_range)
+            body = await _open_local(ctx, source, source_range)
+            try:
+                yield body
+            finally:
+                await body.close()
             return
-        fetched = await ctx.fetcher.open(source.url, source.headers | range_header(source_range), total_seconds=TOTAL_SECONDS)
+        fetched = await ctx.fetcher.open(source.url, source.headers | source.conditions | range_header(source_range))
         try:
             if source_range is not None and fetched.status != 206:
                 raise FetchFailed(416, "InvalidRange", "The source does not serve ranges.")
-            yield SourceBody(_pieces(fetched), fetched.length, remote_blob(fetched))
+            yield SourceBody(_pieces(fetched), fetched.length, remote_blob(fetched), fetched.headers.get("etag"))
         finally:
             fetched.close()
     except FetchFailed as failure:
@@ -118,10 +130,19 @@ def remote_blob(fetched: Fetched) -> Blob:
         content_language=headers.get("content-language"),
         content_disposition=headers.get("content-disposition"),
         cache_control=headers.get("cache-control"),
+        content_md5=_md5(headers.get("content-md5")) if fetched.status == 200 else None,
         metadata={name[len(prefix) :]: value for name, value in headers.items() if name.startswith(prefix)},
         sequence_number=_number(headers.get("x-ms-blob-sequence-number")) if blob_type is BlobType.PAGE else None,
         block_count=_number(headers.get("x-ms-blob-committed-block-count")) if blob_type is BlobType.APPEND else None,
     )
+
+
+def _md5(text: str | None) -> bytes | None:
+    try:
+        digest = base64.b64decode(text or "", validate=True)
+    except binascii.Error:
+        return None
+    return digest if len(digest) == 16 else None
 
 
 def _number(text: str | None) -> int:
@@ -138,7 +159,7 @@ def refused(failure: FetchFailed) -> StorageError:
 
 def unverified_by(error: StorageError) -> StorageError:
     """The refusal of a blob of ours, told as that of a copy source."""
-    if error.code in (Code.SourceConditionNotMet, Code.CannotVerifyCopySource):
+    if error.code in (Code.SourceConditionNotMet, Code.CannotVerifyCopySource) or error.status >= 500:
         return error
     return unverified(error.status, error.code.wire, error.message)
 

@@ -62,7 +62,7 @@ async def query_entities(ctx: Context, target: TableName, request: QueryEntities
         found, next = _page(_scan(tx, spans, what), matches, request.top, lambda: ctx.now() > deadline)
         return EntityPage(table=target.table, entities=found, next=next)
 
-    run = ctx.engine.read if _is_short(what, request) else ctx.engine.scan
+    run = ctx.engine.read
     return await run(target.scope, look)
 
 
