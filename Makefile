@@ -3,13 +3,17 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: run test check bench format docs clean
+.PHONY: run test clients check bench format docs clean
 
 run: $(VENV)/.installed
 	@$(BIN)/verditer $(ARGS)
 
 test: $(VENV)/.developed
 	@$(BIN)/python -m pytest $(ARGS)
+
+clients: $(VENV)/.developed
+	@$(BIN)/python -m tests.clients.install
+	@$(BIN)/python -m pytest tests/clients $(ARGS)
 
 check: $(VENV)/.developed
 	@$(BIN)/ruff format --check .
@@ -31,7 +35,7 @@ docs: $(VENV)/.developed
 	@$(BIN)/python -m tests.clauses > docs/contract.md
 
 clean:
-	rm -rf $(VENV)
+	rm -rf $(VENV) .clients
 
 $(VENV)/.installed: pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from verditer.config import Config, Listen
 from verditer.jobs.collect import Collector
+from verditer.jobs.copy import Copier
 from verditer.partition.engine import Engine
 from verditer.partition.sqlite import SqliteEngine
 from verditer.rest.admin import Admin
@@ -21,6 +22,7 @@ from verditer.rest.pipeline import Pipeline
 from verditer.rest.server import HttpServer
 from verditer.rest.services import SERVICES
 from verditer.services.context import Context
+from verditer.services.fetch import Fetcher
 from verditer.services.settings import apply_configured
 from verditer.stream.extents import ExtentStore
 from verditer.stream.local import LocalExtents
@@ -41,10 +43,12 @@ class App:
             extents=_extents(config, lambda: self.engine.now()),
             accounts=config.accounts,
             inline_limit=config.inline_limit,
+            fetcher=Fetcher(config.outbound),
         )
         self.metrics = Metrics()
         self.log = None if config.silent else RequestLog(config.log_format, self.engine.now)
         self.servers: dict[str, HttpServer] = {}
+        self.copier = Copier(self.ctx)
         self.collector = Collector(self.ctx, config.collect_seconds)
 
     async def start(self) -> None:
@@ -71,6 +75,7 @@ class App:
             await self.stop()
             raise
         self.collector.start()
+        self.copier.start()
 
     async def stop(self) -> None:
         """Stop accepting, let running requests finish, then put everything away."""
@@ -78,6 +83,8 @@ class App:
             await self._stop_servers(self.config.grace_seconds)
         except asyncio.CancelledError:  # a second signal: whoever is slow is cut off
             await self._stop_servers(0)
+        await self.copier.stop()
+        self.ctx.fetcher.close()
         await self.collector.stop()
         await self.ctx.extents.close()
         await self.engine.close()

@@ -22,6 +22,7 @@ from verditer.config import SETTINGS_FILE, Config, Listen, OAuth, SettingsFile, 
 from verditer.core.errors import StorageError
 from verditer.core.limits import MIB
 from verditer.services.account import DEVELOPMENT_KEY, Account, development_accounts, parse_accounts
+from verditer.services.fetch import Outbound
 
 _PORTS = {"blob": 10000, "queue": 10001, "table": 10002, "file": 10003, "admin": 10009}
 
@@ -69,6 +70,8 @@ def _parser() -> argparse.ArgumentParser:
     add("--log-format", choices=("plain", "json"), help="form of the line per request (default: plain)")
     add("--test-control", action="store_true", help="let the admin port move the clock and empty accounts")
     add("--disableProductStyleUrl", action="store_true", help="the account is always in the path, never in the host name")
+    add("--no-outbound", action="store_true", help="copies read from this server only, never from a URL elsewhere")
+    add("--copy-hosts", help="hosts that copies may read from, separated by commas; *.domain and host:port are understood")
     add("-L", "--loose", action="store_true", help="accepted for Azurite's sake: nothing that Azure refuses is let through")
     add("--skipApiVersionCheck", action="store_true", help="accepted for Azurite's sake: every version is served anyway")
     add("--disableTelemetry", action="store_true", help="accepted for Azurite's sake: there is no telemetry")
@@ -97,12 +100,22 @@ def _config(flags: argparse.Namespace) -> Config:
         "memory_limit": int(given["extentMemoryLimit"] * MIB) if "extentMemoryLimit" in given else None,
         "password": given.get("pwd"),
         "product_style": "disableProductStyleUrl" not in given,
+        "outbound": _outbound(given),
         "accounts": with_settings(_accounts(), _settings_file(given.get("config")), os.environ),
     }
     same = ("location", "database", "cert", "key", "development_tls", "silent", "debug", "log_format", "test_control")
     settings |= {name: given[name] for name in same if name in given}
     listens = _listens(given)
     return Config(**settings, **listens, oauth=_oauth(given, listens))
+
+
+def _outbound(given: dict[str, Any]) -> Outbound:
+    hosts = tuple(filter(None, (host.strip() for host in given.get("copy_hosts", "").split(","))))
+    if "no_outbound" in given and "copy_hosts" in given:
+        raise ValueError("--no-outbound and --copy-hosts exclude each other")
+    if "copy_hosts" in given and not hosts:
+        raise ValueError("--copy-hosts names no host; --no-outbound means none")
+    return Outbound(allowed="no_outbound" not in given, hosts=hosts)
 
 
 def _oauth(given: dict[str, Any], listens: dict[str, Listen]) -> OAuth | None:

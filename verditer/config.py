@@ -12,6 +12,7 @@ import msgspec
 from verditer.core.limits import KIB
 from verditer.core.records.settings import SettingsChange
 from verditer.services.account import Account, development_accounts
+from verditer.services.fetch import Outbound
 from verditer.services.settings import read_change
 
 SETTINGS_FILE = Path("verditer.toml")  # in the working directory, unless another is named
@@ -54,6 +55,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     log_format: str = "plain"  # or "json"
     test_control: bool = False
     product_style: bool = True
+    outbound: Outbound = Outbound()  # from where copies may fetch
     inline_limit: int = 64 * KIB  # bodies up to this many bytes live beside their record
     grace_seconds: float = 10.0  # how long running requests may take to finish at shutdown
     collect_seconds: float = 30.0  # how often what nothing names any more is looked for

@@ -58,7 +58,7 @@ def account(server: Server) -> Account:
         Account.name,
         Account.key,
         ResourceTypes(service=True, container=True, object=True),
-        AccountSasPermissions.from_string("rwdlacupft"),
+        AccountSasPermissions(read=True, write=True, delete=True, list=True, add=True, create=True, tag=True),
         datetime.now(UTC) + timedelta(hours=8),
     )
     urls = {service: f"http://127.0.0.1:{port}/{Account.name}" for service, port in server.ports.items()}
@@ -104,7 +104,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     for item in config.stash[LEFT_OUT]:
-        terminalreporter.line(f"left out: {item.name}, for {', '.join(sorted(needs(item) - BUILT))} is not built")
+        terminalreporter.line(f"left out: {item.name}; not built: {', '.join(sorted(needs(item) - BUILT))}")
 
 
 def needs(item: pytest.Item) -> set[str]:

@@ -102,7 +102,7 @@ def test_a_message_is_put_seen_taken_and_deleted(az: Az, name: str) -> None:
     updated = az(
         "message", "update", *taken, "--pop-receipt", got["popReceipt"], "--visibility-timeout", "60", "--content", "changed"
     )
-    with pytest.raises(AssertionError, match="PopReceiptMismatch"):
+    with pytest.raises(AssertionError, match="MessageNotFound"):
         az("message", "delete", *taken, "--pop-receipt", got["popReceipt"])
     az("message", "delete", *taken, "--pop-receipt", updated["popReceipt"])
     az("message", "put", *queue, "--content", "another")
@@ -122,7 +122,9 @@ def test_an_entity_is_inserted_found_merged_replaced_and_deleted(az: Az, name: s
     with pytest.raises(AssertionError, match="already exists"):
         az("entity", "insert", *table, "--entity", *row)
     found = az("entity", "query", *table, "--filter", "PartitionKey eq 'it''s' and Count gt 4999999999L")["items"]
-    assert [(entity["RowKey"], entity["Colour"], entity["Count"]["value"]) for entity in found] == [("1 %2F", "green", 5_000_000_000)]
+    assert [(entity["RowKey"], entity["Colour"], entity["Count"]["value"]) for entity in found] == [
+        ("1 %2F", "green", 5_000_000_000)
+    ]
     az("entity", "merge", *table, "--entity", *row, "Shape=round")
     merged = az("entity", "show", *keys)
     assert (merged["Colour"], merged["Shape"]) == ("green", "round")
@@ -137,21 +139,19 @@ def test_an_entity_is_inserted_found_merged_replaced_and_deleted(az: Az, name: s
 
 @pytest.mark.needs("CopyBlob")
 def test_a_blob_is_copied(az: Az, container: ContainerClient) -> None:
-    here = container.container_name
+    """The source is a URL: with names alone, az asks for it below Azure's own host name."""
     container.upload_blob("what? and # and %2F", b"source")
-    az(
-        *("blob", "copy", "start", "--source-container", here, "--source-blob", "what? and # and %2F"),
-        *("--destination-container", here, "--destination-blob", "copy"),
-    )
+    target = ("--destination-container", container.container_name, "--destination-blob", "copy")
+    az("blob", "copy", "start", "--source-uri", container.get_blob_client("what? and # and %2F").url, *target)
     assert contents(container)["copy"] == b"source"
 
 
-@pytest.mark.needs("SetBlobTags", "GetBlobTags")
-def test_tags_are_set_and_listed(az: Az, container: ContainerClient) -> None:
-    blob = ("--container-name", container.container_name, "--name", "tagged")
-    container.upload_blob("tagged", b"")
-    az("blob", "tag", "set", *blob, "--tags", "colour=green", "shape=round")
-    assert az("blob", "tag", "list", *blob) == {"colour": "green", "shape": "round"}
+@pytest.mark.needs("GetBlobTags")
+def test_a_blob_is_uploaded_with_tags(az: Az, container: ContainerClient, tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    blob = ("--container-name", container.container_name, "--name", "tagged", "--file", tmp_path / "file")
+    az("blob", "upload", *blob, "--tags", "colour=green", "shape=round", "--no-progress")
+    assert container.get_blob_client("tagged").get_blob_tags() == {"colour": "green", "shape": "round"}
 
 
 @pytest.mark.needs("SetBlobTier")

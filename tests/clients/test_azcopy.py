@@ -96,9 +96,7 @@ def test_a_sync_downwards_mirrors_the_container(
     assert read_tree(mirror) == tree
 
 
-def test_a_folder_is_removed_and_its_neighbours_stay(
-    azcopy: AzCopy, uploaded: ContainerClient, tree: dict[str, bytes]
-) -> None:
+def test_a_folder_is_removed_and_its_neighbours_stay(azcopy: AzCopy, uploaded: ContainerClient, tree: dict[str, bytes]) -> None:
     azcopy("remove", azcopy.url(uploaded, "/upper"), "--from-to=BlobTrash", "--recursive")
     assert set(tree) - set(uploaded.list_blob_names()) == {"upper/case"}
     azcopy("remove", azcopy.url(uploaded), "--from-to=BlobTrash", "--recursive")
@@ -106,9 +104,7 @@ def test_a_folder_is_removed_and_its_neighbours_stay(
 
 
 @pytest.mark.parametrize("kind", ["AppendBlob", "PageBlob"])
-def test_other_kinds_of_blobs_go_up_and_come_back(
-    azcopy: AzCopy, container: ContainerClient, tmp_path: Path, kind: str
-) -> None:
+def test_other_kinds_of_blobs_go_up_and_come_back(azcopy: AzCopy, container: ContainerClient, tmp_path: Path, kind: str) -> None:
     data = bytes(range(256)) * 8192
     (tmp_path / "disk.vhd").write_bytes(data)
     url = azcopy.url(container, "/disk.vhd")

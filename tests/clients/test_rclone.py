@@ -14,7 +14,13 @@ Rclone = Callable[..., str]
 
 @pytest.fixture
 def rclone(account: Account, tmp_path: Path) -> Rclone:
-    settings = {"type": "azureblob", "account": account.name, "key": account.key, "endpoint": account.blob, "use_emulator": "true"}
+    settings = {
+        "type": "azureblob",
+        "account": account.name,
+        "key": account.key,
+        "endpoint": account.blob,
+        "use_emulator": "true",
+    }
     config = tmp_path / "rclone.conf"
     config.write_text("[v]\n" + "".join(f"{name} = {value}\n" for name, value in settings.items()))
     # Parts of a mebibyte, so that a few of them already make a block list. No retries: the first answer counts.

@@ -220,3 +220,15 @@ def test_a_page_ends_when_its_time_is_up_and_goes_on_with_a_token() -> None:  # 
     assert [entity.row_key for page in found for entity in page.entities] == [f"{number:05}" for number in range(990, 1000)]
     assert len(found) > 1
     assert found[0].entities == []  # nothing yet, and still a token
+
+
+def test_a_page_of_large_entities_is_short_and_goes_on(box: Box) -> None:  # T562
+    """Otherwise a thousand entities of a mebibyte would be one answer."""
+    big = {f"s{number:02}": "x" * 30000 for number in range(15)}
+    for number in range(24):
+        assert box.insert("p", f"{number:02}", big, headers={"Prefer": "return-no-content"}).status == 204
+    for number in range(24, 60):
+        box.insert("p", f"{number:02}")
+    reply = box.query(select="RowKey")
+    assert 24 <= len(json_of(reply)["value"]) < 60
+    assert box.rows(select="RowKey") == [f"{number:02}" for number in range(60)]

@@ -43,13 +43,12 @@ class Edm(Enum):
     BINARY = "Edm.Binary"
 
 
-_ANNOTATED = frozenset({Edm.INT64, Edm.DATETIME, Edm.GUID, Edm.BINARY})
 _BITS = {Edm.INT32: 31, Edm.INT64: 63}
 
 
 def put(members: Members, name: str, kind: Edm, value: Wire) -> None:
-    """Set a property: one member, or an annotation and its member."""
-    if kind in _ANNOTATED or (kind is Edm.DOUBLE and isinstance(value, str)):
+    """Set a property: one member, or an annotation and its member where text stands for something else."""
+    if value.__class__ is str and kind is not Edm.STRING:
         members[name + ANNOTATION] = kind.value
     members[name] = value
 

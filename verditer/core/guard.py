@@ -146,7 +146,7 @@ COPY_SOURCE        = GuardRule(Kind.COPY_SOURCE,        NOT_USED,  prefix="x-ms-
 ABORT_COPY         = GuardRule(Kind.NOT_USED,           IF_LEASED)
 TAGS_READ          = GuardRule(Kind.UPDATE,             IF_GIVEN,  prefix="x-ms-blob-")
 TAGS_WRITE         = GuardRule(Kind.UPDATE,             IF_LEASED, prefix="x-ms-blob-", waits=True)
-SET_TIER           = GuardRule(Kind.TAGS_ONLY,          IF_GIVEN)
+SET_TIER           = GuardRule(Kind.TAGS_ONLY,          IF_GIVEN,  waits=True)
 BLOCK_LIST_READ    = GuardRule(Kind.TAGS_ONLY,          IF_GIVEN)
 CONTAINER_READ     = GuardRule(Kind.NOT_USED,           IF_GIVEN,  "container")
 CONTAINER_WRITE    = GuardRule(Kind.CONTAINER,          IF_GIVEN,  "container")

@@ -47,7 +47,6 @@ class Copier:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        self._ctx.fetcher.close()
 
     async def _look_for_work(self) -> None:
         while True:

@@ -17,6 +17,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from math import isfinite
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -171,14 +172,16 @@ class _Statements(Generic[R]):
 
 
 def _sieve_of(mark: Mark) -> tuple[str, tuple[bytes | float, ...]]:
-    """A condition on the bytes of a body, and its values. A number may stand in quotes; in quotes, `Infinity` and everything
-    negative passes, as SQLite reads no number in the one."""
+    """A condition on the bytes of a body, and its values. A number may stand in quotes. `"Infinity"` reads as 0, so where the
+    bounds are open on one side and without 0, everything in quotes that is infinite or negative passes."""
     if mark.bounds is None:
         return "instr(body, ?) > 0", (mark.text,)
     low, high = mark.bounds
     behind = f"substr(body, instr(body, ?) + {len(mark.text)}, "
-    condition = f"(CAST(ltrim(CAST({behind}26) AS TEXT), '\"') AS REAL) BETWEEN ? AND ? OR {behind}2) IN (x'2249', x'222D'))"
-    return condition, (mark.text, low, high, mark.text)
+    number = f"CAST(ltrim(CAST({behind}26) AS TEXT), '\"') AS REAL) BETWEEN ? AND ?"
+    if low <= 0 <= high or (isfinite(low) and isfinite(high)):
+        return number, (mark.text, low, high)
+    return f"({number} OR {behind}2) IN (x'2249', x'222D'))", (mark.text, low, high, mark.text)
 
 
 _ADD = "INSERT INTO counter VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = value + excluded.value"

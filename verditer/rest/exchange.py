@@ -22,3 +22,4 @@ class Exchange(msgspec.Struct, kw_only=True):
     create_only: bool = False
     form: Any = None  # what the row's `accepts` chose
     version: str = LATEST_VERSION
+    outer: "Exchange | None" = None  # the batch it came in

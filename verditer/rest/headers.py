@@ -7,6 +7,7 @@ import base64
 from collections.abc import Callable
 from operator import attrgetter
 from typing import Any
+from urllib.parse import quote
 
 from verditer.core import etag as etags
 from verditer.core.dates import iso, rfc1123
@@ -19,6 +20,7 @@ from verditer.rest.codecs import odata
 from verditer.rest.operation import HeaderOut, Param, Takes
 from verditer.services.queue.current import show_receipt
 
+_URL_CHARACTERS = "%/:?#[]@!$&'()*+,;=~-._"
 _VISIBILITY = v.number_from(0, MAX_VISIBILITY_SECONDS)
 
 # --- what requests bring --------------------------------------------------------------------------------------------------
@@ -80,6 +82,30 @@ HISTORY = SNAPSHOT | VERSION_ID
 NEW_TIER = Takes((
     Param("tier",                "x-ms-access-tier",              v.any_tier, required=True),
     Param("rehydrate_priority",  "x-ms-rehydrate-priority",       v.rehydrate_priority),
+))
+COPY = METADATA | TAGS | Takes((
+    Param("tier",                "x-ms-access-tier",              v.any_tier),
+    Param("rehydrate_priority",  "x-ms-rehydrate-priority",       v.rehydrate_priority),
+    Param("seal",                "x-ms-seal-blob",                v.flag),
+))
+SOURCE_MD5 = Takes((
+    Param("source_md5",          "x-ms-source-content-md5",       v.md5),
+))
+SOURCE_CHECKSUMS = SOURCE_MD5 | Takes((
+    Param("source_crc64",        "x-ms-source-content-crc64",     v.crc64),
+))
+SOURCE_RANGE = SOURCE_CHECKSUMS | Takes((
+    Param("source_range",        "x-ms-source-range",             v.byte_range),
+))
+SOURCE_TAGS = Takes((
+    Param("copy_tags",           "x-ms-copy-source-tag-option",   v.copies_tags),
+))
+SOURCE_PROPERTIES = Takes((
+    Param("copy_properties",     "x-ms-copy-source-blob-properties", v.flag),
+))
+ABORT = Takes((
+    Param("copy_id",             "copyid",                        v.guid, query=True, required=True),
+    Param("action",              "x-ms-copy-action",              v.copy_action, required=True),
 ))
 DELETED_CONTAINER = Takes((
     Param("deleted_name",        "x-ms-deleted-container-name",   v.text, required=True),
@@ -281,6 +307,27 @@ def blob_tier(state: Any) -> list[tuple[str, str]]:
     return headers
 
 
+def blob_copy(result: Any) -> list[tuple[str, str]]:
+    copy = result.blob.copy
+    if copy is None:
+        return []
+    headers = [
+        ("x-ms-copy-id", copy.id),
+        ("x-ms-copy-source", _ascii(copy.source)),
+        ("x-ms-copy-status", copy.status.value),
+        ("x-ms-copy-progress", f"{copy.copied}/{copy.total}"),
+    ]
+    if copy.completed is not None:
+        headers.append(("x-ms-copy-completion-time", rfc1123(copy.completed)))
+    if copy.description is not None:
+        headers.append(("x-ms-copy-status-description", copy.description))
+    return headers
+
+
+def _ascii(url: str) -> str:
+    return url if url.isascii() else quote(url, safe=_URL_CHARACTERS)
+
+
 def blob_version(result: Any) -> list[tuple[str, str]]:
     blob = result.blob
     if blob.version_id is None:
@@ -294,6 +341,10 @@ def _count(tags: dict[str, str] | None) -> str | None:
 
 
 # fmt: off
+COPIED:           tuple[HeaderOut, ...] = (
+    _of("x-ms-copy-id",                "copy_id"),
+    _of("x-ms-copy-status",            "copy_status.value"),
+)
 STAMP:            tuple[HeaderOut, ...] = _stamp("etag")
 STAMP_CONTAINER:  tuple[HeaderOut, ...] = _stamp("container.etag")
 STAMP_BLOB:       tuple[HeaderOut, ...] = _stamp("blob.etag")

@@ -41,6 +41,7 @@ class Request(msgspec.Struct, kw_only=True):
     body: Body
     peer: str  # the client's IP address
     secure: bool  # over TLS
+    outer_version: str = ""  # of the batch it came in: such a request names no version itself
 
 
 class Response(msgspec.Struct, kw_only=True):

@@ -147,6 +147,7 @@ class Op:
     call: Callable[..., Any] | None
     answer: Answer
     accepts: Callable[[Any], Any] | None = None  # exchange → the form of the answer, or a refusal before anything happens
+    source_guard: GuardRule | None = None  # of what x-ms-copy-source names
     changes: bool = False  # a GET that is no mere look: Get Messages
     request: type[Any] | None = field(init=False, default=None)
     arguments: tuple[str, ...] = field(init=False, default=())

@@ -18,6 +18,7 @@ from verditer import __version__
 from verditer.core.dates import rfc1123
 from verditer.core.errors import Code, StorageError, invalid_header, invalid_query
 from verditer.core.grant import ContainerAccess, Grant, admit
+from verditer.core.guard import GuardRule
 from verditer.core.names import AccountName, BlobName, ContainerName, EntityName, MessageName, QueueName, TableName
 from verditer.rest import cors
 from verditer.rest.address import Address, parse_address
@@ -30,7 +31,9 @@ from verditer.rest.exchange import LATEST_VERSION, Exchange
 from verditer.rest.message import ClientGone, Request, Response
 from verditer.rest.operation import Level, Op
 from verditer.rest.router import Router
+from verditer.rest.sources import copy_source
 from verditer.services.access import access_of
+from verditer.services.blob.sources import CopySource
 from verditer.services.context import Context
 from verditer.services.delegation import key_value
 from verditer.services.properties import get_service_properties
@@ -75,7 +78,9 @@ class Pipeline:
         self._newer_versions: set[str] = set()
 
     async def handle(self, request: Request) -> Response:
-        exchange = Exchange(request=request, request_id=_new_request_id(), started=time.perf_counter())
+        return await self._answer(Exchange(request=request, request_id=_new_request_id(), started=time.perf_counter()))
+
+    async def _answer(self, exchange: Exchange) -> Response:
         try:
             response = await self._run(exchange)
         except StorageError as error:
@@ -93,7 +98,8 @@ class Pipeline:
     async def _run(self, exchange: Exchange) -> Response:
         """Where, which version, which row, who, may they, what exactly — and then do it."""
         address = exchange.address = self._address(exchange.request)
-        exchange.version = self._version(exchange.request, address)
+        exchange.version = self._version(exchange.request, address) if exchange.outer is None else exchange.outer.version
+        self._check_outer(exchange, address)
         if exchange.request.method == "OPTIONS":
             return await self._preflight(exchange, address)
         level, target = self._service.locate(address)
@@ -151,9 +157,33 @@ class Pipeline:
             "body": exchange.request.body,
             "grant": exchange.grant,
             "exchange": exchange,  # for what is itself made of requests: a batch
+            "submit": partial(self._submit, exchange),
         }
+        if op.source_guard is not None:
+            given["source"] = await self._copy_source(exchange, op.source_guard)
         assert op.call is not None
         return await op.call(self._ctx, target, *[given[name] for name in op.arguments])
+
+    async def _submit(self, outer: Exchange, request: Request) -> Response:
+        """Answer a request that came inside another one."""
+        inner = Exchange(request=request, request_id=_new_request_id(), started=time.perf_counter(), outer=outer)
+        return await self._answer(inner)
+
+    def _check_outer(self, exchange: Exchange, address: Address) -> None:
+        outer = exchange.outer
+        if outer is not None and outer.address is not None and outer.address.account != address.account:
+            raise StorageError(Code.InvalidUri, message="A batch is for one account.")
+
+    async def _copy_source(self, exchange: Exchange, rule: GuardRule) -> CopySource:
+        async def authorize(request: Request, address: Address) -> Grant:
+            if address.account not in self._ctx.accounts:
+                raise StorageError(Code.ResourceNotFound, message="The specified account does not exist.")
+            inner = Exchange(request=request, request_id=exchange.request_id, started=exchange.started)
+            return await self._authenticated(inner, address)
+
+        return await copy_source(
+            exchange, rule, product_style=self._product_style, locate=self._service.locate, authorize=authorize
+        )
 
     async def _preflight(self, exchange: Exchange, address: Address) -> Response:
         properties = await get_service_properties(self._ctx, AccountName(address.account, self._service.name))

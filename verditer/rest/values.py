@@ -3,6 +3,7 @@
 import base64
 import binascii
 import re
+import uuid
 from collections.abc import Callable
 from typing import Any, NoReturn
 
@@ -128,6 +129,25 @@ def rehydrate_priority(name: str, value: str) -> str:
     if priority is None:
         raise invalid_header(name, value)
     return priority
+
+
+def copies_tags(name: str, value: str) -> bool:
+    if value.upper() not in ("REPLACE", "COPY"):
+        raise invalid_header(name, value)
+    return value.upper() == "COPY"
+
+
+def copy_action(name: str, value: str) -> str:
+    if value.lower() != "abort":
+        raise invalid_header(name, value)
+    return value.lower()
+
+
+def guid(name: str, value: str) -> str:
+    try:
+        return str(uuid.UUID(value))
+    except ValueError:
+        raise invalid_query(name, value) from None
 
 
 def container_version(name: str, value: str) -> int:

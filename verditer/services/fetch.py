@@ -23,7 +23,8 @@ import msgspec
 T = TypeVar("T")
 
 AT_ONCE = 8  # sources that are waited for at a time; others queue
-IDLE_SECONDS = 30.0  # to connect, and between two pieces
+CONNECT_SECONDS = 10.0
+IDLE_SECONDS = 30.0  # between two pieces
 TOTAL_SECONDS = 600.0  # for what a client waits for
 PIECE_BYTES = 1 << 20
 ERROR_BYTES = 64 << 10  # of what a source says about its refusal
@@ -111,8 +112,8 @@ class Fetcher:
     def _connection(self, url: SplitResult) -> http.client.HTTPConnection:
         assert url.hostname is not None
         if url.scheme == "https":
-            return http.client.HTTPSConnection(url.hostname, url.port, timeout=IDLE_SECONDS, context=self._tls)
-        return http.client.HTTPConnection(url.hostname, url.port, timeout=IDLE_SECONDS)
+            return http.client.HTTPSConnection(url.hostname, url.port, timeout=CONNECT_SECONDS, context=self._tls)
+        return http.client.HTTPConnection(url.hostname, url.port, timeout=CONNECT_SECONDS)
 
     def close(self) -> None:
         if "_threads" in self.__dict__:
@@ -139,6 +140,7 @@ class Fetched:
         def ask() -> None:
             self._connection.connect()
             self._socket = self._connection.sock  # the connection forgets it once the answer has begun
+            self._socket.settimeout(IDLE_SECONDS)
             self._connection.request("GET", target, headers=dict(headers))
             response = self._response = self._connection.getresponse()
             self.status = response.status

@@ -16,5 +16,5 @@ async def authenticate(
 ) -> Grant:
     container, _ = target_of(address)
     access = await container_access(container) if container and service == "blob" else None
-    version = request.headers.get("x-ms-version") or address.query.get("api-version", "")
+    version = request.headers.get("x-ms-version") or request.outer_version or address.query.get("api-version", "")
     return Grant(scheme=Scheme.ANONYMOUS, reach=(access.public_access or "") if access else "", version=version)

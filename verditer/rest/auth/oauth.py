@@ -91,7 +91,7 @@ async def claims_of(request: Request, address: Address, service: str, account: A
     """What the request's token says of its bearer, or a refusal."""
     if trust is None:
         raise authentication_failed("This server trusts no issuer of bearer tokens: see --oauth and --oauth-issuer.")
-    version = request.headers.get("x-ms-version") or address.query.get("api-version", "")
+    version = request.headers.get("x-ms-version") or request.outer_version or address.query.get("api-version", "")
     if version < _BEARER_SINCE:
         raise authentication_failed("Authentication scheme Bearer is not supported in this version.")
     if not request.secure and not (trust.allow_http and _is_loopback(request.peer)):

@@ -59,9 +59,10 @@ def strings_to_sign(request: Request, address: Address, service: str, *, lite: b
         if service == "table":
             yield _table_form(request, address, root, lite=lite)
             continue
-        lines = [request.method, *_signed_headers(request.headers, lite=lite)]
+        version = request.headers.get("x-ms-version", request.outer_version)
+        lines = [request.method, *_signed_headers(request.headers, version, lite=lite)]
         resource = _with_comp(root, address) if lite else _with_query(root, address)
-        for names in _header_orders(request.headers):
+        for names in _header_orders(request.headers, version):
             yield "\n".join([*lines, *(f"{name}:{_as_sent(request.headers[name])}" for name in names), resource])
 
 
@@ -94,18 +95,18 @@ def _paths(address: Address) -> Iterator[str]:
         yield f"/{account.removesuffix('-secondary')}{slash}{rest}"
 
 
-def _signed_headers(headers: dict[str, str], *, lite: bool) -> list[str]:
+def _signed_headers(headers: dict[str, str], version: str, *, lite: bool) -> list[str]:
     signed = {name: _as_sent(headers.get(name, "")) for name in (_SIGNED_HEADERS_LITE if lite else _SIGNED_HEADERS)}
     if "x-ms-date" in headers:
         signed["date"] = ""
-    if signed.get("content-length") == "0" and headers.get("x-ms-version", "") >= "2015-02-21":
+    if signed.get("content-length") == "0" and version >= "2015-02-21":
         signed["content-length"] = ""
     return list(signed.values())
 
 
-def _header_orders(headers: dict[str, str]) -> Iterator[list[str]]:
+def _header_orders(headers: dict[str, str], version: str) -> Iterator[list[str]]:
     """Names of the x-ms headers by code point, as most clients sort them; then as Azure does, where that differs."""
-    keep_empty = headers.get("x-ms-version", "") >= "2016-05-31"
+    keep_empty = version >= "2016-05-31"
     names = sorted(name for name, value in headers.items() if name.startswith("x-ms-") and (value or keep_empty))
     yield names
     as_azure = sorted(names, key=azure_order)

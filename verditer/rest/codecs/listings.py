@@ -9,6 +9,7 @@ from verditer.core.dates import iso, rfc1123, seconds
 from verditer.core.lease import Lease, duration_of, state_of
 from verditer.core.records.blob import Blob, BlobType, DeletedBlob, DeletedSnapshot, Snapshot, StagedBlob
 from verditer.core.records.container import Container, DeletedContainer
+from verditer.core.records.copy import CopyState
 from verditer.core.tiers import state_of as tier_state_of
 from verditer.rest.codecs.xml import element, escape, is_representable, render
 from verditer.services.blob.answers import BlobPage, ContainerPage, Prefix, VersionsOnly
@@ -26,15 +27,15 @@ def render_containers(page: ContainerPage, exchange: Any) -> bytes:
 
 def render_blobs(page: BlobPage, exchange: Any) -> bytes:
     include = frozenset(exchange.address.query.get("include", "").lower().split(","))
-    metadata, tags = "metadata" in include, "tags" in include
+    metadata, tags, copy = "metadata" in include, "tags" in include, "copy" in include
     rows = []
     for item in page.items:
         if isinstance(item, Blob):
-            rows.append(_blob(item, page.now, metadata, tags))
+            rows.append(_blob(item, page.now, metadata, tags, copy=copy))
         elif isinstance(item, Prefix):
             rows.append(f"<BlobPrefix>{_name(item.name)}</BlobPrefix>")
         elif isinstance(item, VersionsOnly):
-            rows.append(_blob(item.latest, page.now, metadata, tags, "<HasVersionsOnly>true</HasVersionsOnly>"))
+            rows.append(_blob(item.latest, page.now, metadata, tags, "<HasVersionsOnly>true</HasVersionsOnly>", copy=copy))
         else:
             rows.append(_uncommitted(item))
     container = f' ContainerName="{escape(exchange.address.segments[0])}"'
@@ -78,7 +79,7 @@ def _container(container: Container, now: int, metadata: bool) -> str:
     )
 
 
-def _blob(blob: Blob, now: int, metadata: bool, tags: bool, state: str = "") -> str:
+def _blob(blob: Blob, now: int, metadata: bool, tags: bool, state: str = "", *, copy: bool = False) -> str:
     """`state` is told instead of what the record says about itself."""
     lease = retention = ""
     if type(blob) is Blob:
@@ -97,6 +98,7 @@ def _blob(blob: Blob, now: int, metadata: bool, tags: bool, state: str = "") -> 
         f"<Content-CRC64 />{f'<Content-MD5>{md5}</Content-MD5>' if md5 else '<Content-MD5 />'}"
         f"{element('Cache-Control', blob.cache_control)}{element('Content-Disposition', blob.content_disposition)}"
         f"{_sequence_number(blob)}<BlobType>{blob.blob_type.value}</BlobType>{_tier(blob, now)}{lease}"
+        f"{_copy(blob.copy) if copy and blob.copy is not None else ''}"
         f"<ServerEncrypted>true</ServerEncrypted>{retention}{f'<TagCount>{len(blob.tags)}</TagCount>' if blob.tags else ''}"
         f"{'<Sealed>true</Sealed>' if blob.sealed else ''}</Properties>"
         f"{_metadata(blob.metadata) if metadata else ''}{_tags(blob.tags) if tags and blob.tags else ''}<OrMetadata /></Blob>"
@@ -147,6 +149,16 @@ def _tier(blob: Blob, now: int) -> str:
         priority = tier.rehydration.priority
         pending = f"<ArchiveStatus>{tier.archive_status}</ArchiveStatus><RehydratePriority>{priority}</RehydratePriority>"
     return f"<AccessTier>{tier.tier}</AccessTier>{changed}{pending}"
+
+
+def _copy(copy: CopyState) -> str:
+    completed = rfc1123(copy.completed) if copy.completed is not None else None
+    return (
+        f"<CopyId>{copy.id}</CopyId><CopyStatus>{copy.status.value}</CopyStatus>{element('CopySource', copy.source)}"
+        f"<CopyProgress>{copy.copied}/{copy.total}</CopyProgress>"
+        f"{element('CopyCompletionTime', completed) if completed else ''}"
+        f"{element('CopyStatusDescription', copy.description) if copy.description else ''}"
+    )
 
 
 def _lease(lease: Lease | None, now: int) -> str:

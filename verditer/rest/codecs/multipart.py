@@ -94,6 +94,21 @@ def render_answer(answer: Response, guid: str) -> bytes:
     return _parts([answer], f"batchresponse_{guid}")
 
 
+def render_batch(answers: Iterable[tuple[str | None, Response]], guid: str) -> tuple[bytes, str]:
+    """Answers side by side, each under the Content-ID of its request; and the boundary between them."""
+    boundary = f"batchresponse_{guid}"
+    parts = []
+    for content_id, response in answers:
+        response.headers.append(("Content-Length", str(len(response.body) if isinstance(response.body, bytes) else 0)))
+        parts.append(_numbered(boundary, content_id) + _answer(response))
+    return b"".join(parts) + f"--{boundary}--\r\n".encode(), boundary
+
+
+def _numbered(boundary: str, content_id: str | None) -> bytes:
+    number = f"Content-ID: {content_id}\r\n" if content_id is not None else ""
+    return f"--{boundary}\r\nContent-Type: application/http\r\n{number}\r\n".encode("latin-1", "replace")
+
+
 def _parts(answers: Iterable[Response], boundary: str) -> bytes:
     opening = f"--{boundary}\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\n".encode()
     return b"".join([opening + _answer(answer) for answer in answers]) + f"--{boundary}--\r\n".encode()

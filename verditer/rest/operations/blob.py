@@ -4,12 +4,15 @@ from typing import Any
 
 from verditer.core.grant import ACCOUNT_INFORMATION, ANY, BEARER_ONLY, KEY_ONLY, account_only, container_sas, sas
 from verditer.core.guard import (
+    ABORT_COPY,
     BLOCK_LIST_READ,
     CONTAINER_DELETE,
     CONTAINER_LEASE,
     CONTAINER_METADATA,
     CONTAINER_READ,
     CONTAINER_WRITE,
+    COPY,
+    COPY_SOURCE,
     CREATE,
     LEASE,
     LEASE_ONLY,
@@ -22,6 +25,7 @@ from verditer.core.guard import (
     UPDATE,
 )
 from verditer.core.limits import MAX_BLOCK_LIST_XML, MAX_XML
+from verditer.rest import batch
 from verditer.rest import headers as h
 from verditer.rest.codecs.blocks import parse_block_list, render_block_lists
 from verditer.rest.codecs.delegation import parse_key_info, render_delegation_key
@@ -50,10 +54,13 @@ from verditer.services.blob import (
     block,
     blocklist,
     containers,
+    copy,
+    from_url,
     leases,
     listing,
     page,
     page_ranges,
+    pending,
     read,
     tags,
     tiers,
@@ -110,18 +117,21 @@ CONTAINER_STATE = OK(
 BLOB_STATE = OK(
     *h.BLOB_PROPERTIES,
     *h.BLOB_MD5,
-    groups=(h.blob_kind, h.blob_lease, h.blob_tier, h.blob_version, h.blob_metadata),
+    groups=(h.blob_kind, h.blob_copy, h.blob_lease, h.blob_tier, h.blob_version, h.blob_metadata),
     constants=h.BLOB_FIXED,
     body=_size_only,
 )
 BLOB_BYTES = OK(
     *h.BLOB_PROPERTIES,
-    groups=(h.blob_range, h.blob_kind, h.blob_lease, h.blob_version, h.blob_metadata),
+    groups=(h.blob_range, h.blob_kind, h.blob_copy, h.blob_lease, h.blob_version, h.blob_metadata),
     constants=h.BLOB_FIXED,
     body=_bytes,
 )
 PAGES_WRITTEN = CREATED(*h.STAMP, *h.RECEIVED, *h.SEQUENCE_NUMBER, constants=h.ENCRYPTED)
 PAGE_BLOB_SET = OK(*h.STAMP, *h.SEQUENCE_NUMBER)
+COPY_STARTED = ACCEPTED(*h.STAMP, *h.NEW_VERSION, *h.COPIED)
+COPIED_NOW = ACCEPTED(*h.STAMP, *h.NEW_VERSION, *h.COPIED, *h.RECEIVED)
+BATCH = ACCEPTED(body=batch.answer_batch)
 PAGE_LIST = OK(*h.PAGE_LIST, body=render_page_ranges)
 
 # Tables are the place where we align by hand.
@@ -137,7 +147,8 @@ OPERATIONS = (
     Op("GetAccountInformation",    route("GET|HEAD", B, comp="properties", restype="account"), h.NOTHING,                            EMPTY,            NONE,               ACCOUNT_INFORMATION,       properties.get_account_information,     ACCOUNT),
     Op("GetUserDelegationKey",     route("POST", S, comp="userdelegationkey", **SERVICE),   h.VERSION,                               KEY_INFO,         NONE,               BEARER_ONLY,               delegation.get_user_delegation_key,     OK(body=render_delegation_key)),
     Op("FindBlobsByTags",          route("GET", S, comp="blobs"),                           h.FIND,                                  EMPTY,            NONE,               account_only("o", "f"),    tags.find_blobs,                        OK(body=render_found)),
-    Op("BlobBatch",                route("POST", S, comp="batch"),                          h.NOTHING,                               STREAM,           NONE,               ANY,                       NOT_YET,                                ACCEPTED()),
+    Op("BlobBatch",                route("POST", S, comp="batch"),                          h.NOTHING,                               STREAM,           NONE,               ANY,                       batch.submit_batch,                     BATCH),
+    Op("BlobBatch",                route("POST", S, comp="batch", **CONTAINER),             h.NOTHING,                               STREAM,           NONE,               ANY,                       batch.submit_batch,                     BATCH),  # the JavaScript library, where the account is in the path
 
     Op("CreateContainer",          route("PUT", C, **CONTAINER),                            h.METADATA | h.PUBLIC_ACCESS,            EMPTY,            NONE,               account_only("c", "cw"),   containers.create_container,            CREATED(*h.STAMP)),
     Op("GetContainerProperties",   route("GET|HEAD", C, **CONTAINER),                       h.NOTHING,                               EMPTY,            CONTAINER_READ,     READ_CONTAINER,            containers.get_container,               CONTAINER_STATE),
@@ -152,7 +163,7 @@ OPERATIONS = (
     Op("LeaseContainer",           route("PUT", C, comp="lease", **CONTAINER),              h.LEASE_ACTION,                          EMPTY,            CONTAINER_LEASE,    account_only("c", "w"),    leases.lease_container,                 LEASED),
     Op("ListBlobs",                route("GET", C, comp="list", **CONTAINER),               h.BLOB_LISTING,                          EMPTY,            NONE,               container_sas("l", public=PUBLIC_CONTAINER), listing.list_blobs,    OK(body=render_blobs)),
     Op("FindBlobsByTagsInContainer", route("GET", C, comp="blobs", **CONTAINER),            h.FIND,                                  EMPTY,            NONE,               container_sas("f"),        tags.find_blobs_in_container,           OK(body=render_found)),
-    Op("BlobBatchInContainer",     route("POST", C, comp="batch", **CONTAINER),             h.NOTHING,                               STREAM,           NONE,               ANY,                       NOT_YET,                                ACCEPTED()),
+    Op("BlobBatchInContainer",     route("POST", C, comp="batch", **CONTAINER),             h.NOTHING,                               STREAM,           NONE,               ANY,                       batch.submit_batch,                     BATCH),
 
     Op("GetBlob",                  route("GET", B),                                         h.STRUCTURED | h.RANGE | h.HISTORY,      EMPTY,            READ,               READ_BLOB,                 read.get_blob,                          BLOB_BYTES),
     Op("GetBlobProperties",        route("HEAD", B),                                        h.HISTORY,                               EMPTY,            READ,               READ_BLOB,                 blobs.get_properties,                   BLOB_STATE),
@@ -169,10 +180,10 @@ OPERATIONS = (
     Op("BreakBlobLease",           route("PUT", B, comp="lease", x_ms_lease_action="break"), h.LEASE_ACTION,                         EMPTY,            LEASE,              sas("wd"),                 leases.lease_blob,                      LEASED),
     Op("LeaseBlob",                route("PUT", B, comp="lease"),                           h.LEASE_ACTION,                          EMPTY,            LEASE,              sas("w"),                  leases.lease_blob,                      LEASED),
     Op("SnapshotBlob",             route("PUT", B, comp="snapshot"),                        h.METADATA,                              EMPTY,            SNAPSHOT,           sas("cw"),                 blobs.snapshot_blob,                    CREATED(*h.STAMP, *h.SNAPSHOT_TIME, *h.NEW_VERSION, constants=h.ENCRYPTED)),
-    Op("CopyBlobFromUrl",          route("PUT", B, x_ms_copy_source=None, x_ms_requires_sync="true"), h.NOTHING,                     EMPTY,            CREATE,             PUT_BLOB,                  NOT_YET,                                ACCEPTED()),
-    Op("PutBlobFromUrl",           route("PUT", B, x_ms_copy_source=None, x_ms_blob_type="BlockBlob"), h.NOTHING,                    EMPTY,            CREATE,             PUT_BLOB,                  NOT_YET,                                CREATED()),
-    Op("CopyBlob",                 route("PUT", B, x_ms_copy_source=None),                  h.NOTHING,                               EMPTY,            CREATE,             PUT_BLOB,                  NOT_YET,                                ACCEPTED()),
-    Op("AbortCopyBlob",            route("PUT", B, comp="copy"),                            h.NOTHING,                               EMPTY,            LEASE_ONLY,         sas("w"),                  NOT_YET,                                Answer(204)),
+    Op("CopyBlobFromUrl",          route("PUT", B, x_ms_copy_source=None, x_ms_requires_sync="true"), h.COPY | h.SOURCE_MD5 | h.SOURCE_TAGS,                    EMPTY,            COPY,               PUT_BLOB,                  copy.copy_blob_from_url,                COPIED_NOW, source_guard=COPY_SOURCE),
+    Op("PutBlobFromUrl",           route("PUT", B, x_ms_copy_source=None, x_ms_blob_type="BlockBlob"), h.VERSION | h.PREFIXED_HEADERS | h.METADATA | h.TAGS | h.TIER | h.SOURCE_MD5 | h.SOURCE_TAGS | h.SOURCE_PROPERTIES,                   EMPTY,            COPY,               PUT_BLOB,                  from_url.put_blob_from_url,             STORED, source_guard=COPY_SOURCE),
+    Op("CopyBlob",                 route("PUT", B, x_ms_copy_source=None),                  h.COPY,                                  EMPTY,            COPY,               PUT_BLOB,                  copy.copy_blob,                         COPY_STARTED, source_guard=COPY_SOURCE),
+    Op("AbortCopyBlob",            route("PUT", B, comp="copy"),                            h.ABORT,                                 EMPTY,            ABORT_COPY,         sas("w"),                  pending.abort_copy,                     Answer(204)),
     Op("SetBlobTier",              route("PUT", B, comp="tier"),                            h.NEW_TIER | h.HISTORY,                  EMPTY,            SET_TIER,           sas("w"),                  tiers.set_tier,                         OK(status_of=_status)),
     Op("GetBlobTags",              route("GET", B, comp="tags"),                            h.HISTORY,                               EMPTY,            TAGS_READ,          sas("t"),                  tags.get_tags,                          OK(body=render_tags)),
     Op("SetBlobTags",              route("PUT", B, comp="tags"),                            h.CHECKSUMS | h.VERSION_ID,                TAG_SET,          TAGS_WRITE,         sas("t"),                  tags.set_tags,                          Answer(204)),
@@ -183,18 +194,18 @@ OPERATIONS = (
     Op("SetBlobLegalHold",         route("PUT", B, comp="legalhold"),                       h.NOTHING,                               EMPTY,            NONE,               sas("i"),                  NOT_YET,                                OK()),
 
     Op("PutBlob",                  route("PUT", B, x_ms_blob_type="BlockBlob"),             h.VERSION | h.STRUCTURED | h.BLOB_HEADERS | h.CHECKSUMS | h.METADATA | h.TAGS | h.TIER, STREAM, CREATE, PUT_BLOB,          block.put_blob,                         STORED),
-    Op("PutBlockFromUrl",          route("PUT", B, comp="block", x_ms_copy_source=None),    h.NOTHING,                               EMPTY,            LEASE_ONLY,         STAGE,                     NOT_YET,                                CREATED()),
+    Op("PutBlockFromUrl",          route("PUT", B, comp="block", x_ms_copy_source=None),    h.VERSION | h.BLOCK_ID | h.SOURCE_RANGE,                              EMPTY,            LEASE_ONLY,         STAGE,                     from_url.put_block_from_url,            CREATED(*h.RECEIVED, constants=h.ENCRYPTED), source_guard=COPY_SOURCE),
     Op("PutBlock",                 route("PUT", B, comp="block"),                           h.VERSION | h.STRUCTURED | h.BLOCK_ID | h.CHECKSUMS,    STREAM_NOT_EMPTY, LEASE_ONLY,         STAGE,                     block.put_block,                        CREATED(*h.RECEIVED, constants=h.ENCRYPTED)),
     Op("PutBlockList",             route("PUT", B, comp="blocklist"),                       h.PREFIXED_HEADERS | h.CHECKSUMS | h.METADATA | h.TAGS | h.TIER, BLOCK_LIST, CREATE,    STAGE,                 blocklist.put_block_list,               STORED),
     Op("GetBlockList",             route("GET", B, comp="blocklist"),                       h.SNAPSHOT | h.BLOCK_LIST_TYPE,          EMPTY,            BLOCK_LIST_READ,    READ_BLOB,                 blocklist.get_block_list,               OK(*h.BLOCK_LIST, body=render_block_lists)),
 
     Op("PutAppendBlob",            route("PUT", B, x_ms_blob_type="AppendBlob"),            h.BLOB_HEADERS | h.METADATA | h.TAGS,    EMPTY,            CREATE,             PUT_BLOB,                  append.create_append_blob,              STORED),
-    Op("AppendBlockFromUrl",       route("PUT", B, comp="appendblock", x_ms_copy_source=None), h.NOTHING,                            EMPTY,            UPDATE,             sas("aw"),                 NOT_YET,                                CREATED()),
+    Op("AppendBlockFromUrl",       route("PUT", B, comp="appendblock", x_ms_copy_source=None), h.VERSION | h.SOURCE_RANGE | h.APPEND_CONDITIONS,                           EMPTY,            UPDATE,             sas("aw"),                 from_url.append_block_from_url,         CREATED(*h.STAMP, *h.RECEIVED, *h.APPENDED, constants=h.ENCRYPTED), source_guard=COPY_SOURCE),
     Op("AppendBlock",              route("PUT", B, comp="appendblock"),                     h.VERSION | h.STRUCTURED | h.CHECKSUMS | h.APPEND_CONDITIONS, STREAM_NOT_EMPTY, UPDATE,       sas("aw"),                 append.append_block,                    CREATED(*h.STAMP, *h.RECEIVED, *h.APPENDED, constants=h.ENCRYPTED)),
     Op("SealAppendBlob",           route("PUT", B, comp="seal"),                            h.APPEND_POSITION,                       EMPTY,            UPDATE,             sas("aw"),                 append.seal_blob,                       OK(*h.STAMP, constants=h.SEALED)),
 
     Op("PutPageBlob",              route("PUT", B, x_ms_blob_type="PageBlob"),              h.BLOB_HEADERS | h.METADATA | h.TAGS | h.NEW_PAGE_BLOB, EMPTY, CREATE,         PUT_BLOB,                  page.create_page_blob,                  STORED),
-    Op("PutPageFromUrl",           route("PUT", B, comp="page", x_ms_copy_source=None),     h.NOTHING,                               EMPTY,            UPDATE,             sas("w"),                  NOT_YET,                                CREATED()),
+    Op("PutPageFromUrl",           route("PUT", B, comp="page", x_ms_copy_source=None),     h.PAGE_WRITE | h.PAGES | h.SOURCE_RANGE,                              EMPTY,            UPDATE,             sas("w"),                  from_url.put_pages_from_url,            PAGES_WRITTEN, source_guard=COPY_SOURCE),
     Op("ClearPages",               route("PUT", B, comp="page", x_ms_page_write="clear"),   h.PAGES | h.CHECKSUMS,                   EMPTY,            UPDATE,             sas("w"),                  page.clear_pages,                       PAGES_WRITTEN),
     Op("PutPage",                  route("PUT", B, comp="page"),                            h.STRUCTURED | h.PAGE_WRITE | h.PAGES | h.CHECKSUMS, STREAM,           UPDATE,             sas("w"),                  page.put_pages,                         PAGES_WRITTEN),
     Op("GetPageRangesDiff",        route("GET", B, comp="pagelist", prevsnapshot=None),     h.PAGE_RANGES | h.PREVIOUS_SNAPSHOT,     EMPTY,            READ,               READ_BLOB,                 page_ranges.get_page_ranges_diff,       PAGE_LIST),

@@ -83,6 +83,7 @@ def with_headers(blob: Blob, request: SetBlobProperties) -> Blob:
         content_disposition=request.content_disposition,
         cache_control=request.cache_control,
         content_md5=request.blob_content_md5,
+        copy=None,  # what was copied is no longer what is there
     )
 
 

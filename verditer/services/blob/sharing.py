@@ -54,7 +54,7 @@ async def take(ctx: Context, source: LocalSource, check: Callable[[Blob, int], N
         return _taken(tx, blob)
 
     taken = await ctx.engine.scan(source.name.scope, look)
-    return taken or await ctx.engine.write(source.name.scope, mark)
+    return taken if taken is not None else await ctx.engine.write(source.name.scope, mark)
 
 
 def attach(tx: Transaction, taken: Taken, content_id: int, scope: Scope) -> dict[str, Any]:

@@ -34,13 +34,14 @@ def own_properties(pairs: Pairs) -> Members:
     sent = _unique(pairs)
     members: Members = {}
     for name, value in sent.items():
-        if name in _SYSTEM or "@odata." in name or name.startswith("odata."):
+        if not name.isidentifier() and ("@odata." in name or name.startswith("odata.")):
             continue
-        _check_name(name)
-        if value is not None:
-            kind, wire = _typed(value, sent.get(name + ANNOTATION))
-            _check_value(kind, wire)
-            put(members, name, kind, wire)
+        if name not in _SYSTEM:
+            _check_name(name)
+            if value is not None:
+                kind, wire = _typed(value, sent.get(name + ANNOTATION))
+                _check_value(kind, wire)
+                put(members, name, kind, wire)
     return members
 
 

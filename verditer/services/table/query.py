@@ -5,26 +5,29 @@ that was not looked at, whether or not that entity is still there then. Each pag
 """
 
 from collections.abc import Callable, Iterator
-from functools import lru_cache
-from itertools import islice
+from functools import lru_cache, partial
+from itertools import chain, islice
 
 import msgspec
 
 from verditer.core.dates import seconds
 from verditer.core.edm import Edm, datetime_text
 from verditer.core.grant import Grant
-from verditer.core.limits import MAX_QUERY_SECONDS, MAX_TABLE_PAGE
+from verditer.core.limits import MAX_QUERY_SECONDS, MAX_TABLE_PAGE, MIB
 from verditer.core.names import TableName
-from verditer.core.records.record import Span, key_of, successor
+from verditer.core.records.record import Span, key_of
 from verditer.core.records.table import Entity
 from verditer.partition.engine import Transaction
 from verditer.services.context import Context
 from verditer.services.table.compare import System, compile_filter
 from verditer.services.table.filter import Node
 from verditer.services.table.planner import Plan, plan
-from verditer.services.table.tables import LOOK_AT_CLOCK_EVERY, require_table
+from verditer.services.table.tables import require_table
 
-INLINE_ROWS = 128  # a query that can look at no more than this is answered on the event loop, a longer one beside it
+INLINE_SECONDS = 0.004  # a page that takes longer is begun again beside the event loop, where it has its five seconds
+AT_ONCE = 32  # entities between two looks at the clock and at the size, which is up to 1 MiB each
+SIFTED_AT_ONCE = 8  # behind each of these an engine may have passed over thousands
+MAX_PAGE_BYTES = 4 * MIB  # about: a page that has grown so large is sent, and the next one goes on
 
 Position = tuple[str, str]
 Predicate = Callable[[Entity], bool]
@@ -49,21 +52,26 @@ class EntityPage(msgspec.Struct, frozen=True, kw_only=True):
     table: str
     entities: list[Entity]
     next: Position | None = None
+    is_late: bool = False  # it ended because its time was up
 
 
 async def query_entities(ctx: Context, target: TableName, request: QueryEntities, grant: Grant) -> EntityPage:
     if grant.entities is not None:
         grant.entities.check_table(target.table)
     what, matches = _prepared(request.filter)
-    deadline = ctx.now() + seconds(MAX_QUERY_SECONDS)
 
-    def look(tx: Transaction) -> EntityPage:
+    def look(limit_seconds: float, tx: Transaction) -> EntityPage:
+        deadline = ctx.now() + seconds(limit_seconds)
         spans = _spans(what, require_table(tx, target).id, request, grant)
-        found, next = _page(_scan(tx, spans, what), matches, request.top, lambda: ctx.now() > deadline)
-        return EntityPage(table=target.table, entities=found, next=next)
+        entities = chain.from_iterable(tx.scan(Entity, span, sieve=what.marks) for span in spans)
+        at_once = SIFTED_AT_ONCE if what.marks else AT_ONCE
+        found, next, late = _page(entities, matches, request.top, at_once, lambda: ctx.now() > deadline)
+        return EntityPage(table=target.table, entities=found, next=next, is_late=late)
 
-    run = ctx.engine.read
-    return await run(target.scope, look)
+    page = await ctx.engine.read(target.scope, partial(look, INLINE_SECONDS))
+    if not page.is_late:
+        return page
+    return await ctx.engine.scan(target.scope, partial(look, MAX_QUERY_SECONDS))
 
 
 @lru_cache(maxsize=256)  # clients ask the same question again and again
@@ -89,27 +97,22 @@ def _spans(what: Plan, table_id: int, request: QueryEntities, grant: Grant) -> l
     return [span for span in spans if span.low < span.high]
 
 
-def _scan(tx: Transaction, spans: list[Span], what: Plan) -> Iterator[Entity]:
-    for span in spans:
-        yield from tx.scan(Entity, span, sieve=what.marks)
-
-
 def _page(
-    entities: Iterator[Entity], matches: Predicate | None, top: int, is_late: Callable[[], bool]
-) -> tuple[list[Entity], Position | None]:
-    if top == 0:
-        return [], None
-    if matches is None:
-        found = list(islice(entities, top))
-        return found, _position(next(entities, None))
-    found = []
-    while seen := list(islice(entities, LOOK_AT_CLOCK_EVERY)):
-        found += filter(matches, seen)
+    entities: Iterator[Entity], matches: Predicate | None, top: int, at_once: int, is_late: Callable[[], bool]
+) -> tuple[list[Entity], Position | None, bool]:
+    """The entities, where the next page begins, and whether time was up."""
+    found: list[Entity] = []
+    room_bytes = MAX_PAGE_BYTES
+    while top and (seen := list(islice(entities, at_once))):
+        kept = seen if matches is None else list(filter(matches, seen))
+        found += kept
         if len(found) >= top:
-            return found[:top], _position(_behind(found[top - 1], seen, entities))
-        if is_late():
-            return found, _position(next(entities, None))
-    return found, None
+            return found[:top], _position(_behind(found[top - 1], seen, entities)), False
+        room_bytes -= sum([len(entity.properties) for entity in kept])
+        late = is_late()
+        if late or room_bytes <= 0:
+            return found, _position(next(entities, None)), late
+    return found, None, False
 
 
 def _behind(last: Entity, seen: list[Entity], entities: Iterator[Entity]) -> Entity | None:
@@ -120,14 +123,3 @@ def _behind(last: Entity, seen: list[Entity], entities: Iterator[Entity]) -> Ent
 
 def _position(entity: Entity | None) -> Position | None:
     return None if entity is None else (entity.partition_key, entity.row_key)
-
-
-def _is_short(what: Plan, request: QueryEntities) -> bool:
-    if what.rest is None and request.top <= INLINE_ROWS:
-        return True
-    return len(what.spans) <= INLINE_ROWS and all(_is_one_entity(span) for span in what.spans)
-
-
-def _is_one_entity(span: Span) -> bool:
-    """Two whole keys, each closed by a zero byte."""
-    return span.high == successor(span.low) and span.low.endswith(b"\0") and span.low.count(b"\0") == 2

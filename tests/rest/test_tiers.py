@@ -1,0 +1,178 @@
+"""Access tiers: Set Blob Tier, what the archive allows, and rehydration, which the clock ends."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from tests.rest import pages
+from tests.rest.client import Box, Reply
+from tests.rest.history import put_version, settled, snapshot
+from tests.rest.history_fixtures import server  # noqa: F401
+
+HOUR = 3600
+
+
+def set_tier(box: Box, tier: str, headers: Mapping[str, str] | None = None, **more: Any) -> Reply:
+    return box.blob("PUT", comp="tier", headers={"x-ms-access-tier": tier, **(headers or {})}, **more)
+
+
+def archive(box: Box) -> Box:
+    assert box.put(headers={"x-ms-access-tier": "Archive"}).status == 201
+    return box
+
+
+def tier_of(box: Box, **more: Any) -> tuple[str | None, str | None, str | None]:
+    head = box.head(**more)
+    return head.header("x-ms-access-tier"), head.header("x-ms-archive-status"), head.header("x-ms-rehydrate-priority")
+
+
+def test_a_tier_is_inferred_until_it_is_set(box: Box) -> None:
+    box.put()
+    head = box.head()
+    assert (head["x-ms-access-tier"], head["x-ms-access-tier-inferred"]) == ("Hot", "true")
+    reply = set_tier(box, "cool")
+    assert (reply.status, reply.body) == (200, b"")
+    after = box.head()
+    assert (after["x-ms-access-tier"], after["ETag"]) == ("Cool", head["ETag"])
+    assert "x-ms-access-tier-inferred" not in after
+    assert "x-ms-access-tier-change-time" in after
+
+
+@pytest.mark.parametrize("tier", ["Hot", "Cool", "Cold", "Archive"])
+def test_an_online_blob_goes_anywhere_at_once(box: Box, tier: str) -> None:
+    box.put()
+    assert set_tier(box, tier).status == 200
+    assert tier_of(box) == (tier, None, None)
+    [item] = box.page().xml.find("Blobs") or ()
+    assert item.findtext("Properties/AccessTier") == tier
+
+
+REFUSED = {
+    "get": lambda box: box.get(),
+    "put": lambda box: box.put(),
+    "put page": lambda box: pages.create(box, 512),
+    "stage": lambda box: box.put_block("YQ=="),
+    "commit": lambda box: box.put_block_list(""),
+    "metadata": lambda box: box.blob("PUT", comp="metadata"),
+    "properties": lambda box: box.blob("PUT", comp="properties"),
+    "snapshot": lambda box: box.blob("PUT", comp="snapshot"),
+}
+ALLOWED = {
+    "head": lambda box: box.head(),
+    "get metadata": lambda box: box.blob("GET", comp="metadata"),
+    "get tags": lambda box: box.blob("GET", comp="tags"),
+    "set tags": lambda box: box.blob("PUT", comp="tags", body=b"<Tags><TagSet /></Tags>"),
+    "lease": lambda box: box.lease("acquire"),
+    "archive": lambda box: set_tier(box, "Archive"),
+    "delete": lambda box: box.blob("DELETE"),
+}
+
+
+@pytest.mark.parametrize("operation", REFUSED)
+def test_an_archived_blob_is_neither_read_nor_written(box: Box, operation: str) -> None:
+    # contract G7
+    archive(box)
+    before = box.head()["ETag"]
+    assert REFUSED[operation](box).answer == (409, "BlobArchived")
+    set_tier(box, "Hot")
+    assert REFUSED[operation](box).answer == (409, "BlobBeingRehydrated")
+    assert box.head()["ETag"] == before
+
+
+@pytest.mark.parametrize("operation", ALLOWED)
+def test_what_an_archived_blob_allows(box: Box, operation: str) -> None:
+    archive(box)
+    assert ALLOWED[operation](box).status < 300
+
+
+@pytest.mark.parametrize(("priority", "hours"), [("", 15), ("Standard", 15), ("high", 1)])
+@pytest.mark.parametrize("tier", ["Hot", "Cool", "Cold"])
+def test_rehydration_takes_its_time_by_the_clock(box: Box, tier: str, priority: str, hours: int) -> None:
+    archive(box)
+    before = box.head()
+    reply = set_tier(box, tier, {"x-ms-rehydrate-priority": priority} if priority else None)
+    assert reply.status == 202
+    expected = (priority or "Standard").capitalize()
+    assert tier_of(box) == ("Archive", f"rehydrate-pending-to-{tier.lower()}", expected)
+    [item] = box.page().xml.find("Blobs") or ()
+    assert item.findtext("Properties/ArchiveStatus") == f"rehydrate-pending-to-{tier.lower()}"
+    assert item.findtext("Properties/RehydratePriority") == expected
+    box.server.move_clock(hours * HOUR - 60)
+    assert box.get().answer == (409, "BlobBeingRehydrated")
+    box.server.move_clock(60)
+    assert tier_of(box) == (tier, None, None)
+    assert (box.get().status, box.head()["ETag"]) == (200, before["ETag"])
+    assert box.head()["x-ms-access-tier-change-time"] != before["x-ms-access-tier-change-time"]
+    assert set_tier(box, "Archive").status == 200
+    assert box.get().answer == (409, "BlobArchived")
+
+
+def test_a_pending_rehydration_goes_on_and_can_only_be_hastened(box: Box) -> None:
+    archive(box)
+    set_tier(box, "Cool")
+    assert set_tier(box, "Cool").status == 202
+    for other in ("Hot", "Archive"):
+        assert set_tier(box, other).answer == (409, "BlobBeingRehydrated")
+    assert set_tier(box, "Cool", {"x-ms-rehydrate-priority": "High"}).status == 202
+    assert tier_of(box) == ("Archive", "rehydrate-pending-to-cool", "High")
+    assert set_tier(box, "Cool", {"x-ms-rehydrate-priority": "Standard"}).answer == (409, "BlobBeingRehydrated")
+    box.server.move_clock(HOUR)
+    assert tier_of(box) == ("Cool", None, None)
+
+
+def test_snapshots_and_versions_have_tiers_of_their_own(box: Box) -> None:
+    with settled(box.server, versioning=True):
+        version = put_version(box, b"one")
+        one = snapshot(box)
+    for query in ({"versionid": version}, {"snapshot": one}):
+        assert set_tier(box, "Archive", query=query).status == 200
+        assert box.get(query=query).answer == (409, "BlobArchived")
+        assert box.get().body == b"one"
+        assert set_tier(box, "Hot", query=query).status == 202
+
+
+@pytest.mark.parametrize("tier", ["Warm", "", "P99"])
+def test_an_unknown_tier_is_refused(box: Box, tier: str) -> None:
+    box.put()
+    assert set_tier(box, tier).answer in [(400, "InvalidHeaderValue"), (400, "MissingRequiredHeader")]
+    assert set_tier(box, "Hot", {"x-ms-rehydrate-priority": "Low"}).answer == (400, "InvalidHeaderValue")
+
+
+def test_a_tier_has_to_suit_the_blob_and_the_account(box: Box) -> None:
+    box.blob("PUT", headers={"x-ms-blob-type": "AppendBlob"})
+    assert set_tier(box, "Cool").answer == (400, "AccessTierNotSupportedForBlobType")
+    box.put("block")
+    p10 = {"x-ms-access-tier": "P10"}
+    assert box.blob("PUT", "block", "tier", p10).answer == (400, "AccessTierNotSupportedForBlobType")
+    box.blob("PUT", "page", headers={"x-ms-blob-type": "PageBlob", "x-ms-blob-content-length": "512"})
+    assert box.blob("PUT", "page", "tier", p10).answer == (400, "BlobAccessTierNotSupportedForAccountType")
+
+
+def test_premium_page_blobs_move_upwards_only(box: Box) -> None:
+    with settled(box.server, sku="Premium_LRS"):
+        pages.create(box, 64 << 30)
+        assert set_tier(box, "P4").answer == (409, "BlobTierInadequateForContentLength")
+        assert set_tier(box, "p10").status == 200
+        assert tier_of(box)[0] == "P10"
+        assert set_tier(box, "P6").answer == (409, "CannotChangeToLowerTier")
+        assert set_tier(box, "P20").status == 200
+
+
+def test_a_lease_is_asked_for_only_when_it_is_named(box: Box) -> None:
+    # contract L5
+    box.put(headers={"x-ms-tags": "a=1"})
+    lease = box.acquire(-1)
+    assert set_tier(box, "Cool").status == 200
+    assert set_tier(box, "Hot", {"x-ms-lease-id": lease}).status == 200
+    other = {"x-ms-lease-id": "00000000-0000-0000-0000-000000000001"}
+    assert set_tier(box, "Cool", other).answer == (412, "LeaseIdMismatchWithBlobOperation")
+    assert set_tier(box, "Cool", {"x-ms-if-tags": "a='2'"}).answer == (412, "ConditionNotMet")
+    assert set_tier(box, "Cool", {"If-Match": '"0x1"'}).status == 200  # which Set Blob Tier does not look at
+
+
+def test_what_set_blob_tier_answers_to_strangers(box: Box) -> None:
+    assert set_tier(box, "Cool").answer == (404, "BlobNotFound")
+    box.put()
+    assert set_tier(box, "Cool", auth=box.sas("r")).answer == (403, "AuthorizationPermissionMismatch")
+    assert set_tier(box, "Cool", auth=box.sas("w")).status == 200

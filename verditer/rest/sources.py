@@ -1,0 +1,161 @@
+"""x-ms-copy-source → what a copy reads from, and whether the caller may read it.
+
+A URL of this very server is read through the services: in the same account by the right of the request itself, otherwise by what
+the URL or x-ms-copy-source-authorization brings, as if it were a GET of its own. Every other URL is asked over HTTP, later.
+"""
+
+import ipaddress
+from collections.abc import Awaitable, Callable
+from urllib.parse import SplitResult, parse_qsl, urlencode
+
+from verditer.core.dates import parse_iso
+from verditer.core.errors import Code, StorageError, invalid_header
+from verditer.core.grant import Allow, Grant, Scheme, admit, sas
+from verditer.core.guard import GuardRule
+from verditer.core.names import BlobName
+from verditer.rest.address import Address, parse_address
+from verditer.rest.exchange import Exchange
+from verditer.rest.message import Request
+from verditer.rest.operation import Level
+from verditer.services.blob.sources import CopySource, LocalSource, RemoteSource, unverified, unverified_by
+from verditer.services.fetch import parse_url
+
+HEADER = "x-ms-copy-source"
+_AUTHORIZATION = "x-ms-copy-source-authorization"
+_READ: Allow = sas("r", public=("blob", "container"))
+_CONDITIONS = {
+    "x-ms-source-if-match": "If-Match",
+    "x-ms-source-if-none-match": "If-None-Match",
+    "x-ms-source-if-modified-since": "If-Modified-Since",
+    "x-ms-source-if-unmodified-since": "If-Unmodified-Since",
+    "x-ms-source-if-tags": "x-ms-if-tags",
+}
+_STATES = ("snapshot", "versionid")
+_SECRETS = ("sig", "token", "credential", "key")  # a parameter whose name says so is not shown to readers of the copy
+
+Locate = Callable[[Address], tuple[Level, object]]
+Authorize = Callable[[Request, Address], Awaitable[Grant]]
+
+
+async def copy_source(
+    exchange: Exchange, rule: GuardRule, *, product_style: bool, locate: Locate, authorize: Authorize
+) -> CopySource:
+    """`authorize` says who a request is from; it refuses accounts that are not here."""
+    text = exchange.request.headers[HEADER]
+    url = parse_url(text)
+    if url is None:
+        raise invalid_header(HEADER, text)
+    guard = rule.guard(exchange.request.headers)  # malformed conditions are refused whatever the source is
+    if not _is_own(url, exchange.request, product_style=product_style):
+        return _remote(url, exchange)
+    inner = _inner_request(url, exchange)
+    address = parse_address(inner.target, url.netloc, product_style=product_style)
+    level, name = locate(address)
+    if level is not Level.BLOB or not isinstance(name, BlobName):
+        raise invalid_header(HEADER, text)
+    assert exchange.address is not None
+    same_account = address.account == exchange.address.account
+    grant = await _granted(exchange, inner, address, authorize, same_account=same_account)
+    return LocalSource(
+        name=name,
+        snapshot=_state(address, "snapshot"),
+        version_id=_state(address, "versionid"),
+        guard=guard,
+        url=_shown(url),
+        same_account=same_account,
+        may_read_tags=grant.scheme in (Scheme.KEY, Scheme.BEARER) or "t" in grant.letters,
+    )
+
+
+async def _granted(exchange: Exchange, inner: Request, address: Address, authorize: Authorize, *, same_account: bool) -> Grant:
+    outer = exchange.grant
+    assert outer is not None
+    brings_its_own = "sig" in address.query or "authorization" in inner.headers
+    if same_account and not brings_its_own and outer.scheme in (Scheme.KEY, Scheme.BEARER):
+        return outer
+    try:
+        grant = await authorize(inner, address)
+        admit(_READ, grant)
+    except StorageError as error:
+        raise unverified_by(error) from None
+    return grant
+
+
+def _inner_request(url: SplitResult, exchange: Exchange) -> Request:
+    """The GET that the source would be asked with."""
+    outer = exchange.request
+    headers = {"host": url.netloc, "x-ms-version": exchange.version}
+    if _AUTHORIZATION in outer.headers:
+        headers["authorization"] = _bearer(outer)
+    return Request(
+        method="GET",
+        target=f"{url.path or '/'}?{url.query}",
+        headers=headers,
+        raw_headers=[],
+        body=outer.body,
+        peer=outer.peer,
+        secure=url.scheme == "https",
+    )
+
+
+def _bearer(request: Request) -> str:
+    """Only tokens are taken: a Shared Key would not be for this URL."""
+    value = request.headers[_AUTHORIZATION]
+    if not value.lower().startswith("bearer "):
+        raise invalid_header(_AUTHORIZATION, value.partition(" ")[0])
+    return value
+
+
+def _remote(url: SplitResult, exchange: Exchange) -> RemoteSource:
+    request = exchange.request
+    headers = {"x-ms-version": exchange.version}
+    if _AUTHORIZATION in request.headers:
+        headers["Authorization"] = _bearer(request)
+    return RemoteSource(
+        url=_as_utf8(url.geturl()),
+        shown=_as_utf8(_shown(url)),
+        headers=headers,
+        conditions={theirs: request.headers[ours] for ours, theirs in _CONDITIONS.items() if ours in request.headers},
+    )
+
+
+def _as_utf8(text: str) -> str:
+    """Header text arrives as Latin-1; clients that skip percent-encoding send UTF-8."""
+    return text if text.isascii() else text.encode("latin-1").decode("utf-8", "replace")
+
+
+def _state(address: Address, name: str) -> int | None:
+    text = address.query.get(name)
+    if text is None:
+        return None
+    ticks = parse_iso(text)
+    if ticks is None:
+        raise unverified(400, Code.InvalidQueryParameterValue.wire, f"{name} of the copy source is not a time.")
+    return ticks
+
+
+def _is_own(url: SplitResult, request: Request, *, product_style: bool) -> bool:
+    """Whether the URL leads to where the request came in: the same port, and the same host but for the account in its name."""
+    mine = parse_url(f"{'https' if request.secure else 'http'}://{request.headers.get('host', '')}")
+    if mine is None or url.port != mine.port:
+        return False
+    return _endpoint(url.hostname or "", product_style) == _endpoint(mine.hostname or "", product_style)
+
+
+def _endpoint(host: str, product_style: bool) -> str:
+    host = host.lower()
+    if host == "localhost" or (product_style and host.endswith(".localhost")):
+        return "localhost"
+    try:
+        return "localhost" if ipaddress.ip_address(host).is_loopback else host
+    except ValueError:
+        return host.partition(".")[2] or host if product_style else host
+
+
+def _shown(url: SplitResult) -> str:
+    """What readers of the copy are told: the URL without what opens it."""
+    pairs = parse_qsl(url.query, keep_blank_values=True)
+    if any(secret in name.lower() for name, _ in pairs for secret in _SECRETS):
+        pairs = [(name, value) for name, value in pairs if name.lower() in _STATES]
+        return url._replace(query=urlencode(pairs, safe=":"), fragment="").geturl()
+    return url._replace(fragment="").geturl()
