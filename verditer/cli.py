@@ -68,7 +68,7 @@ def _parser() -> argparse.ArgumentParser:
     add("-s", "--silent", action="store_true", help="no line per request")
     add("-d", "--debug", type=Path, help="also write detailed logs to this file")
     add("--log-format", choices=("plain", "json"), help="form of the line per request (default: plain)")
-    add("--test-control", action="store_true", help="let the admin port move the clock and empty accounts")
+    add("--test-control", action="store_true", help="let the admin port move the clock, empty accounts and change their settings")
     add("--disableProductStyleUrl", action="store_true", help="the account is always in the path, never in the host name")
     add("--no-outbound", action="store_true", help="copies read from this server only, never from a URL elsewhere")
     add("--copy-hosts", help="hosts that copies may read from, separated by commas; *.domain and host:port are understood")

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 import pytest
 
 from tests.rest.checksums import crc64, md5
-from tests.rest.client import Box, Reply
+from tests.rest.client import NOBODY, Box, Client, Reply
 
 A, B, C = (base64.b64encode(letter.encode()).decode() for letter in ("block-a", "block-b", "block-c"))
 BIG = 70_000  # more than a block may have to live beside its record
@@ -298,3 +298,18 @@ def test_blocks_need_a_container(box: Box) -> None:
     missing = Box(box.client)
     assert missing.put_block(A).answer == (404, "ContainerNotFound")
     assert missing.put_block_list(latest(A)).answer == (404, "ContainerNotFound")
+
+
+def test_anonymous_readers_see_committed_blocks_only(client: Client) -> None:
+    box = Box(client).create({"x-ms-blob-public-access": "blob"})
+    box.put_block("AAAA")
+    box.put_block_list("<Latest>AAAA</Latest>")
+    box.put_block("BBBB")
+    cases: tuple[tuple[dict[str, str], int], ...] = (
+        ({}, 200),
+        ({"blocklisttype": "committed"}, 200),
+        ({"blocklisttype": "all"}, 401),
+    )
+    for query, status in cases:
+        assert box.blob("GET", comp="blocklist", query=query, auth=NOBODY).status == status
+    assert box.blob("GET", comp="blocklist", query={"blocklisttype": "all"}, auth=box.sas("r")).status == 200

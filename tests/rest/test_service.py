@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.rest.client import NOBODY, Box, Client, Reply
+from verditer.rest.exchange import LATEST_VERSION
 
 PROPERTIES = {"restype": "service", "comp": "properties"}
 STATS = {"restype": "service", "comp": "stats"}
@@ -182,3 +183,17 @@ def test_an_answer_across_origins_says_who_may_read_it(box: Box) -> None:
     assert (other.status, other.header("Access-Control-Allow-Origin")) == (200, None)
     set_properties(box.client, f"<Cors>{RULE.format('*')}</Cors>")
     assert box.get(headers=origin)["Access-Control-Allow-Origin"] == "*"
+
+
+def test_a_request_without_a_version_gets_the_accounts_default(client: Client) -> None:
+    def set_default(version: str) -> None:
+        body = f"<StorageServiceProperties><DefaultServiceVersion>{version}</DefaultServiceVersion></StorageServiceProperties>"
+        query = {"restype": "service", "comp": "properties"}
+        assert client.send("PUT", "", query, body=body.encode()).status == 202
+
+    sas = client.account_sas("l", ss="b", srt="s")
+    plain = sas.replace("sv=", "unused=")  # no signature holds, but the answer says which version it speaks
+    set_default("2017-04-17")
+    assert client.send("GET", "", {"comp": "list"}, version=None, auth=plain)["x-ms-version"] == "2017-04-17"
+    set_default("")
+    assert client.send("GET", "", {"comp": "list"}, version=None, auth=plain)["x-ms-version"] == LATEST_VERSION

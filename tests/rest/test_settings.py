@@ -8,6 +8,7 @@ import pytest
 from tests.rest.client import NOBODY, Box, Client
 from tests.rest.history import PLAIN, ask_admin, settle, settled
 from tests.rest.running import Running, running
+from verditer import cli
 from verditer.config import SettingsFile, read_settings_file, settings_from, with_settings
 from verditer.core.records.settings import SettingsChange
 from verditer.services.account import development_accounts
@@ -169,6 +170,25 @@ def test_a_file_that_is_not_there_and_an_account_that_is_not_known_are_mistakes(
         read_settings_file(tmp_path / "nothing.toml")
     with pytest.raises(ValueError, match="no account 'nobody'"):
         with_settings(development_accounts(), SettingsFile(accounts={"nobody": SettingsChange()}), {})
+
+
+def test_the_command_line_finds_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def settings(*flags: str) -> dict[str, object]:
+        return cli._config(cli._parser().parse_args(flags)).accounts[ACCOUNT].settings.given()
+
+    named = tmp_path / "named.toml"
+    named.write_text("[defaults]\nversioning = true\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("VERDITER_ACCOUNTS", raising=False)
+    assert settings() == {}
+    assert settings("--config", str(named)) == {"versioning": True}
+    monkeypatch.setenv("VERDITER_CONFIG", str(named))
+    assert settings() == {"versioning": True}
+    monkeypatch.delenv("VERDITER_CONFIG")
+    write(tmp_path, "[defaults]\nblob_soft_delete_days = 3\n")
+    assert settings() == {"blob_soft_delete_days": 3}
+    with pytest.raises(ValueError, match="No such file"):
+        settings("--config", "nothing.toml")
 
 
 def test_a_mistake_in_the_environment_is_named() -> None:

@@ -138,13 +138,13 @@ def test_blobs_made_of_pieces_come_back_and_go_on(box: Box, kind: str) -> None:
 def test_the_listing_says_when_it_was_deleted_and_how_long_it_stays(box: Box) -> None:
     box.put()
     box.blob("DELETE")
-    [item] = box.page({"include": "deleted"}).xml.find("Blobs") or ()
+    [item] = box.page({"include": "deleted"}).xml.findall("Blobs/Blob")
     assert item.findtext("Deleted") == "true"
     assert item.findtext("Properties/DeletedTime", "").endswith("GMT")
     assert item.findtext("Properties/RemainingRetentionDays") == "6"
     assert item.find("Properties/LeaseState") is None
     box.server.move_clock(DAY)
-    [item] = box.page({"include": "deleted"}).xml.find("Blobs") or ()
+    [item] = box.page({"include": "deleted"}).xml.findall("Blobs/Blob")
     assert item.findtext("Properties/RemainingRetentionDays") == "5"
 
 

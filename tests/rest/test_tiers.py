@@ -1,6 +1,6 @@
 """Access tiers: Set Blob Tier, what the archive allows, and rehydration, which the clock ends."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
@@ -44,11 +44,11 @@ def test_an_online_blob_goes_anywhere_at_once(box: Box, tier: str) -> None:
     box.put()
     assert set_tier(box, tier).status == 200
     assert tier_of(box) == (tier, None, None)
-    [item] = box.page().xml.find("Blobs") or ()
+    [item] = box.page().xml.findall("Blobs/Blob")
     assert item.findtext("Properties/AccessTier") == tier
 
 
-REFUSED = {
+REFUSED: dict[str, Callable[[Box], Reply]] = {
     "get": lambda box: box.get(),
     "put": lambda box: box.put(),
     "put page": lambda box: pages.create(box, 512),
@@ -58,7 +58,7 @@ REFUSED = {
     "properties": lambda box: box.blob("PUT", comp="properties"),
     "snapshot": lambda box: box.blob("PUT", comp="snapshot"),
 }
-ALLOWED = {
+ALLOWED: dict[str, Callable[[Box], Reply]] = {
     "head": lambda box: box.head(),
     "get metadata": lambda box: box.blob("GET", comp="metadata"),
     "get tags": lambda box: box.blob("GET", comp="tags"),
@@ -95,7 +95,7 @@ def test_rehydration_takes_its_time_by_the_clock(box: Box, tier: str, priority: 
     assert reply.status == 202
     expected = (priority or "Standard").capitalize()
     assert tier_of(box) == ("Archive", f"rehydrate-pending-to-{tier.lower()}", expected)
-    [item] = box.page().xml.find("Blobs") or ()
+    [item] = box.page().xml.findall("Blobs/Blob")
     assert item.findtext("Properties/ArchiveStatus") == f"rehydrate-pending-to-{tier.lower()}"
     assert item.findtext("Properties/RehydratePriority") == expected
     box.server.move_clock(hours * HOUR - 60)

@@ -8,6 +8,7 @@ from verditer.core.grant import (
     ANY,
     CHALLENGE,
     KEY_ONLY,
+    KEY_OR_BEARER,
     Allow,
     Grant,
     Scheme,
@@ -157,3 +158,10 @@ def test_an_anonymous_caller_is_challenged() -> None:
 @pytest.mark.parametrize("version", ["", "2019-07-07"])
 def test_an_anonymous_caller_of_an_old_version_is_told_that_nothing_is_there(version: str) -> None:
     assert refusal(READ, anonymous("", version=version)) is Code.ResourceNotFound
+
+
+def test_a_bearer_token_reaches_all_but_what_is_the_keys_alone() -> None:
+    bearer = Grant(scheme=Scheme.BEARER)
+    assert refusal(KEY_ONLY, bearer) is Code.AuthorizationFailure
+    assert refusal(KEY_OR_BEARER, bearer) is None
+    assert refusal(sas("w"), bearer) is None

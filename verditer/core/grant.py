@@ -110,6 +110,7 @@ class Allow:
     overwrite: str = ""  # letters that allow replacing what exists; holding only others means create only
     create_since: str = ""  # from this version on, `c` alone is enough to create
     bearer_only: bool = False  # not even by the account key
+    key_only: bool = False  # not even by a bearer token
 
 
 def sas(letters: str, *, public: tuple[str, ...] = (), overwrite: str = "", create_since: str = "") -> Allow:
@@ -132,15 +133,18 @@ def entity_sas(letters: str) -> Allow:
     return Allow(account=letters, container=letters, blob=letters, every=letters)
 
 
-KEY_ONLY = Allow()
+KEY_ONLY = Allow(key_only=True)
+KEY_OR_BEARER = Allow()
 BEARER_ONLY = Allow(bearer_only=True)
 ANY = Allow(resource="sco", account=_EVERY_LETTER, container=_EVERY_LETTER)  # a batch: each part is checked on its own
 ACCOUNT_INFORMATION = Allow(resource="sco", account=_EVERY_LETTER, container="r", blob="r")
 
 
 def admit(allow: Allow, grant: Grant) -> bool:
-    """Refuse, or say whether the caller may only create. Shared Key and bearer tokens pass everything."""
+    """Refuse, or say whether the caller may only create. Shared Key and bearer tokens pass all that is not the other's."""
     if grant.scheme is Scheme.BEARER:
+        if allow.key_only:
+            raise StorageError(Code.AuthorizationFailure)
         return False
     if allow.bearer_only and grant.scheme is not Scheme.ANONYMOUS:
         details = {"AuthenticationErrorDetail": "Only authentication scheme Bearer is supported"}

@@ -33,7 +33,7 @@ from verditer.rest.operation import Op
 from verditer.rest.router import Router
 from verditer.rest.tables import locate_table, tunnelled_verb
 from verditer.services.context import Context
-from verditer.services.table import changes, changeset, entities
+from verditer.services.table import changes, entities
 from verditer.services.table.changes import Change
 from verditer.services.table.changeset import ChangeRefused, check_count, submit_changes
 from verditer.services.table.entities import Stored
@@ -65,7 +65,7 @@ def batch_of(rows: Sequence[Op]) -> Submit:
         try:
             return await _changeset(ctx, router, parts, exchange)
         except ChangeRefused as error:
-            return _batch(render_changeset([_refused(error, exchange, ctx.now())], ctx.new_guid()), error)
+            return _batch(render_changeset([_refused(error, exchange, ctx.now())], ctx.new_guid()))
 
     return submit_batch
 
@@ -110,8 +110,8 @@ async def _query(ctx: Context, router: Router, part: Part, exchange: Exchange) -
 def _routed(router: Router, inner: InnerRequest, exchange: Exchange) -> tuple[Exchange, Op, TableName | EntityName]:
     """A part as an exchange of its own, on the outer one's connection and by its grant."""
     outer = exchange.request
-    headers = {"host": outer.headers.get("host", ""), "accept": outer.headers.get("accept", "")} | inner.headers
-    headers.setdefault("content-length", str(len(inner.body)))
+    headers = {"host": outer.headers.get("host", ""), "accept": outer.headers.get("accept", ""), "content-length": ""}
+    headers.update(inner.headers)
     request = Request(
         method=inner.method,
         target=inner.target,
@@ -174,7 +174,7 @@ def _refused(error: ChangeRefused, exchange: Exchange, now: int) -> Response:
     return Response(status=error.code.status, headers=headers, body=body)
 
 
-def _batch(body: bytes, refusal: changeset.ChangeRefused | None = None) -> Response:
+def _batch(body: bytes) -> Response:
     boundary = body[2 : body.index(b"\r\n")].decode()
     headers = [*COMMON, ("Content-Type", f"multipart/mixed; boundary={boundary}")]
     return Response(status=202, headers=headers, body=body)

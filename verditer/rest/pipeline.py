@@ -98,7 +98,7 @@ class Pipeline:
     async def _run(self, exchange: Exchange) -> Response:
         """Where, which version, which row, who, may they, what exactly — and then do it."""
         address = exchange.address = self._address(exchange.request)
-        exchange.version = self._version(exchange.request, address) if exchange.outer is None else exchange.outer.version
+        exchange.version = await self._version(exchange, address)
         self._check_outer(exchange, address)
         if exchange.request.method == "OPTIONS":
             return await self._preflight(exchange, address)
@@ -117,11 +117,17 @@ class Pipeline:
             raise StorageError(Code.ResourceNotFound, message="The specified account does not exist.")
         return address
 
-    def _version(self, request: Request, address: Address) -> str:
-        """Any date is served; the newest behaviour is what there is. A request without one gets that too."""
-        version = request.headers.get("x-ms-version") or address.query.get("api-version") or address.query.get("sv")
-        if version is None or version == LATEST_VERSION:
-            return LATEST_VERSION
+    async def _version(self, exchange: Exchange, address: Address) -> str:
+        """Any date is served. A request without one gets the account's default, or else the newest behaviour."""
+        if exchange.outer is not None:
+            return exchange.outer.version
+        query = address.query
+        version = exchange.request.headers.get("x-ms-version") or query.get("api-version") or query.get("sv")
+        if version is None:
+            properties = await get_service_properties(self._ctx, AccountName(address.account, self._service.name))
+            return properties.default_service_version or LATEST_VERSION
+        if version == LATEST_VERSION:
+            return version
         if _VERSION.fullmatch(version) is None:
             raise invalid_header("x-ms-version", version)
         if version > LATEST_VERSION and version not in self._newer_versions and len(self._newer_versions) < 100:
@@ -151,14 +157,9 @@ class Pipeline:
         if op.accepts is not None:
             exchange.form = op.accepts(exchange)
         request = await decode_request(exchange, op)
-        given = {
-            "request": request,
-            "guard": guard,
-            "body": exchange.request.body,
-            "grant": exchange.grant,
-            "exchange": exchange,  # for what is itself made of requests: a batch
-            "submit": partial(self._submit, exchange),
-        }
+        given: dict[str, Any] = {"request": request, "guard": guard, "body": exchange.request.body, "grant": exchange.grant}
+        if "submit" in op.arguments:  # what is itself made of requests: a batch
+            given |= {"exchange": exchange, "submit": partial(self._submit, exchange)}
         if op.source_guard is not None:
             given["source"] = await self._copy_source(exchange, op.source_guard)
         assert op.call is not None

@@ -4,7 +4,8 @@ Reading is lenient, as Azure is: line ends of either kind, a last boundary that 
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from http import HTTPStatus
 
 import msgspec
@@ -18,16 +19,16 @@ _REASONS = {int(status): status.phrase for status in HTTPStatus}
 
 
 class Part(msgspec.Struct, frozen=True):
-    """Header names in lower case."""
+    """Header names in lower case. Parts may share one dictionary of headers: it is read only."""
 
-    headers: dict[str, str]
+    headers: Mapping[str, str]
     body: bytes
 
 
 class InnerRequest(msgspec.Struct, frozen=True):
     method: str
     target: str
-    headers: dict[str, str]
+    headers: Mapping[str, str]
     body: bytes
 
 
@@ -52,8 +53,8 @@ def parse_parts(body: bytes, boundary: str) -> list[Part]:
         if mark[1]:
             break
         end = marks[index + 1].start() if index + 1 < len(marks) else len(body)
-        piece = body[mark.end() : end]
-        if piece.strip():
+        piece = body[mark.end() : end].lstrip(b"\r\n")
+        if piece:
             parts.append(Part(*_head_and_body(piece)))
     return parts
 
@@ -64,20 +65,21 @@ def parse_request(part: Part) -> InnerRequest:
     words = line.decode("latin-1").split()
     if len(words) != 3 or not words[2].startswith("HTTP/"):
         raise StorageError(Code.InvalidInput)
-    headers, body = _head_and_body(rest) if rest.strip() else ({}, b"")
+    headers, body = _head_and_body(rest)
     return InnerRequest(words[0].upper(), words[1], headers, body)
 
 
-def _head_and_body(text: bytes) -> tuple[dict[str, str], bytes]:
+def _head_and_body(text: bytes) -> tuple[Mapping[str, str], bytes]:
     """The line break before the next boundary belongs to the boundary."""
-    text = text.lstrip(b"\r\n")
     match = _BLANK_LINE.search(text)
     head, body = (text[: match.start()], text[match.end() :]) if match is not None else (text, b"")
-    headers = {}
-    for line in head.decode("latin-1").splitlines():
-        name, _, value = line.partition(":")
-        headers[name.strip().lower()] = value.strip()
-    return headers, body.removesuffix(b"\n").removesuffix(b"\r")
+    return _headers(head), body.removesuffix(b"\n").removesuffix(b"\r")
+
+
+@lru_cache(maxsize=256)  # the parts of a batch mostly have the same headers
+def _headers(head: bytes) -> Mapping[str, str]:
+    lines = [line.partition(":") for line in head.decode("latin-1").splitlines() if line]
+    return {name.strip().lower(): value.strip() for name, _, value in lines}
 
 
 def render_changeset(answers: Iterable[Response], guid: str) -> bytes:

@@ -114,11 +114,12 @@ def _static_website(node: Element) -> StaticWebsite:
     )
 
 
-def _version(node: Element) -> str | None:
+def _version(node: Element) -> str:
+    """Empty means: none any more."""
     text = (node.text or "").strip()
     if text and re.fullmatch(r"\d{4}-\d{2}-\d{2}", text) is None:
         raise StorageError(Code.InvalidXmlNodeValue, details={"XmlNodeName": "DefaultServiceVersion", "XmlNodeValue": text})
-    return text or None
+    return text
 
 
 _SECTIONS = {

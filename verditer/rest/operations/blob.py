@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from verditer.core.grant import ACCOUNT_INFORMATION, ANY, BEARER_ONLY, KEY_ONLY, account_only, container_sas, sas
+from verditer.core.grant import ACCOUNT_INFORMATION, ANY, BEARER_ONLY, KEY_OR_BEARER, account_only, container_sas, sas
 from verditer.core.guard import (
     ABORT_COPY,
     BLOCK_LIST_READ,
@@ -154,8 +154,8 @@ OPERATIONS = (
     Op("GetContainerProperties",   route("GET|HEAD", C, **CONTAINER),                       h.NOTHING,                               EMPTY,            CONTAINER_READ,     READ_CONTAINER,            containers.get_container,               CONTAINER_STATE),
     Op("GetContainerMetadata",     route("GET|HEAD", C, comp="metadata", **CONTAINER),      h.NOTHING,                               EMPTY,            CONTAINER_READ,     READ_CONTAINER,            containers.get_container,               OK(*h.STAMP_CONTAINER, groups=(h.container_metadata,))),
     Op("SetContainerMetadata",     route("PUT", C, comp="metadata", **CONTAINER),           h.METADATA,                              EMPTY,            CONTAINER_METADATA, account_only("c", "w"),    containers.set_container_metadata,      OK(*h.STAMP)),
-    Op("GetContainerAcl",          route("GET|HEAD", C, comp="acl", **CONTAINER),           h.NOTHING,                               EMPTY,            CONTAINER_READ,     KEY_ONLY,                  containers.get_container,               OK(*h.STAMP_CONTAINER, *h.CONTAINER_ACCESS, body=render_policies)),
-    Op("SetContainerAcl",          route("PUT", C, comp="acl", **CONTAINER),                h.PUBLIC_ACCESS,                         POLICIES,         CONTAINER_WRITE,    KEY_ONLY,                  containers.set_container_acl,           OK(*h.STAMP)),
+    Op("GetContainerAcl",          route("GET|HEAD", C, comp="acl", **CONTAINER),           h.NOTHING,                               EMPTY,            CONTAINER_READ,     KEY_OR_BEARER,             containers.get_container,               OK(*h.STAMP_CONTAINER, *h.CONTAINER_ACCESS, body=render_policies)),
+    Op("SetContainerAcl",          route("PUT", C, comp="acl", **CONTAINER),                h.PUBLIC_ACCESS,                         POLICIES,         CONTAINER_WRITE,    KEY_OR_BEARER,             containers.set_container_acl,           OK(*h.STAMP)),
     Op("DeleteContainer",          route("DELETE", C, **CONTAINER),                         h.NOTHING,                               EMPTY,            CONTAINER_DELETE,   account_only("c", "d"),    containers.delete_container,            ACCEPTED()),
     Op("RestoreContainer",         route("PUT", C, comp="undelete", **CONTAINER),           h.DELETED_CONTAINER,                     EMPTY,            NONE,               account_only("c", "w"),    undelete.restore_container,             CREATED()),
     Op("RenameContainer",          route("PUT", C, comp="rename", **CONTAINER),             h.NOTHING,                               EMPTY,            NONE,               account_only("c", "w"),    NOT_YET,                                OK()),
@@ -197,6 +197,8 @@ OPERATIONS = (
     Op("PutBlockFromUrl",          route("PUT", B, comp="block", x_ms_copy_source=None),    h.VERSION | h.BLOCK_ID | h.SOURCE_RANGE,                              EMPTY,            LEASE_ONLY,         STAGE,                     from_url.put_block_from_url,            CREATED(*h.RECEIVED, constants=h.ENCRYPTED), source_guard=COPY_SOURCE),
     Op("PutBlock",                 route("PUT", B, comp="block"),                           h.VERSION | h.STRUCTURED | h.BLOCK_ID | h.CHECKSUMS,    STREAM_NOT_EMPTY, LEASE_ONLY,         STAGE,                     block.put_block,                        CREATED(*h.RECEIVED, constants=h.ENCRYPTED)),
     Op("PutBlockList",             route("PUT", B, comp="blocklist"),                       h.PREFIXED_HEADERS | h.CHECKSUMS | h.METADATA | h.TAGS | h.TIER, BLOCK_LIST, CREATE,    STAGE,                 blocklist.put_block_list,               STORED),
+    Op("GetBlockList",             route("GET", B, comp="blocklist", blocklisttype="committed"), h.SNAPSHOT | h.BLOCK_LIST_TYPE,          EMPTY,            BLOCK_LIST_READ,    READ_BLOB,                 blocklist.get_block_list,               OK(*h.BLOCK_LIST, body=render_block_lists)),
+    Op("GetBlockList",             route("GET", B, comp="blocklist", blocklisttype=None), h.SNAPSHOT | h.BLOCK_LIST_TYPE,          EMPTY,            BLOCK_LIST_READ,    sas("r"),                  blocklist.get_block_list,               OK(*h.BLOCK_LIST, body=render_block_lists)),
     Op("GetBlockList",             route("GET", B, comp="blocklist"),                       h.SNAPSHOT | h.BLOCK_LIST_TYPE,          EMPTY,            BLOCK_LIST_READ,    READ_BLOB,                 blocklist.get_block_list,               OK(*h.BLOCK_LIST, body=render_block_lists)),
 
     Op("PutAppendBlob",            route("PUT", B, x_ms_blob_type="AppendBlob"),            h.BLOB_HEADERS | h.METADATA | h.TAGS,    EMPTY,            CREATE,             PUT_BLOB,                  append.create_append_blob,              STORED),

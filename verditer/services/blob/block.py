@@ -61,7 +61,7 @@ async def put_blob(ctx: Context, target: BlobName, request: PutBlob, guard: Guar
     check_blob_name(target.blob)
     check_metadata(request.metadata, MAX_METADATA)
     if not body.ended:
-        await ctx.engine.read(target.scope, lambda tx: guard.check(current_blob(tx, target)[1], tx.now))
+        await ctx.engine.read(target.scope, lambda tx: _check_early(tx, target, guard))
     expected = Checksums(md5=request.blob_content_md5 or request.content_md5, crc64=request.content_crc64)
     with ctx.activity.since(ctx.now()) as work:
         received = await receive_body(ctx, body, limit_for(request.version, PUT_BLOB_BYTES), expected)
@@ -86,6 +86,13 @@ async def put_blob(ctx: Context, target: BlobName, request: PutBlob, guard: Guar
             return Written(etag=tick, content_md5=received.md5, content_crc64=received.crc64, version_id=version_id)
 
         return await write_received(ctx, target, work, received, commit)
+
+
+def _check_early(tx: Transaction, target: BlobName, guard: Guard) -> None:
+    """A no that need not wait for the body."""
+    _, previous = current_blob(tx, target)
+    guard.check(previous, tx.now)
+    check_online(previous, tx.now)
 
 
 async def put_block(ctx: Context, target: BlobName, request: PutBlock, guard: Guard, body: Source) -> Written:

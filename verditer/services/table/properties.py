@@ -34,14 +34,18 @@ def own_properties(pairs: Pairs) -> Members:
     sent = _unique(pairs)
     members: Members = {}
     for name, value in sent.items():
-        if not name.isidentifier() and ("@odata." in name or name.startswith("odata.")):
+        if not name.isidentifier():
+            if "@odata." in name or name.startswith("odata."):
+                continue
+            raise StorageError(Code.PropertyNameInvalid)
+        if value is None or name in _SYSTEM:
             continue
-        if name not in _SYSTEM:
-            _check_name(name)
-            if value is not None:
-                kind, wire = _typed(value, sent.get(name + ANNOTATION))
-                _check_value(kind, wire)
-                put(members, name, kind, wire)
+        if len(name) > MAX_PROPERTY_NAME:
+            raise StorageError(Code.PropertyNameTooLong)
+        kind, wire = _typed(value, sent.get(name + ANNOTATION))
+        if wire.__class__ is str:
+            _check_length(kind, wire)
+        put(members, name, kind, wire)
     return members
 
 
@@ -67,14 +71,6 @@ def _unique(pairs: Pairs) -> dict[str, object]:
     return sent
 
 
-def _check_name(name: str) -> None:
-    """Letters, digits and underscores, as in C#; the case counts."""
-    if not name.isidentifier():
-        raise StorageError(Code.PropertyNameInvalid)
-    if len(name) > MAX_PROPERTY_NAME:
-        raise StorageError(Code.PropertyNameTooLong)
-
-
 def _typed(value: object, annotation: object) -> tuple[Edm, Wire]:
     if annotation is None:
         return infer(value)
@@ -82,9 +78,10 @@ def _typed(value: object, annotation: object) -> tuple[Edm, Wire]:
     return kind, canonical(kind, value)
 
 
-def _check_value(kind: Edm, value: Wire) -> None:
-    if isinstance(value, str) and len(value) > MAX_PROPERTY_BYTES // 4:  # shorter text is small enough in any case
-        size = binary_bytes(value) if kind is Edm.BINARY else 2 * utf16_units(value)
+def _check_length(kind: Edm, value: Wire) -> None:
+    text = str(value)
+    if len(text) > MAX_PROPERTY_BYTES // 4:  # shorter text is small enough in any case
+        size = binary_bytes(text) if kind is Edm.BINARY else 2 * utf16_units(text)
         if size > MAX_PROPERTY_BYTES:
             raise StorageError(Code.PropertyValueTooLarge)
 
