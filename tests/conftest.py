@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.contract.postgres import running_server
+from tests.contract.postgres import PostgresServer, running_server
 from tests.rest.client import Box, Client
 from tests.rest.running import Running, running
 
@@ -17,8 +17,21 @@ def sqlite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 
 
 @pytest.fixture(scope="session")
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    with running_server() as database, running(tmp_path_factory.mktemp("postgres"), database=database.make_database()) as server:
+def databases() -> Iterator[PostgresServer]:
+    with running_server() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def postgres(databases: PostgresServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    with running(tmp_path_factory.mktemp("postgres"), database=databases.make_database()) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def postgres_ahead(databases: PostgresServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """Another one, whose clock is moved by days."""
+    with running(tmp_path_factory.mktemp("ahead"), database=databases.make_database()) as server:
         yield server
 
 

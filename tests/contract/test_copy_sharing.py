@@ -1,4 +1,4 @@
-"""Between the moment a copy has read its source and the moment it names the bytes, nobody collects them, whatever becomes of it."""
+"""Between the moment a copy has read its source and the moment it names the bytes, nobody collects them."""
 
 import asyncio
 from pathlib import Path
@@ -37,7 +37,9 @@ async def commit(process: Process, work: Work, taken: Taken) -> None:
         def make(container_id: int, tick: int) -> Blob:
             blob = copied_blob(taken.blob, target, CopyBlob(), tick)
             fields = attach(tx, taken, tick, target.scope)
-            return Blob(**{name: getattr(blob, name) for name in Blob.__struct_fields__} | fields | {"container_id": container_id})
+            return Blob(
+                **{name: getattr(blob, name) for name in Blob.__struct_fields__} | fields | {"container_id": container_id}
+            )
 
         put_in_place(tx, target, COPY.guard({}), taken.blob.blob_type, make)
 

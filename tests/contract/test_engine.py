@@ -10,7 +10,7 @@ from tests.contract.stores import RECORDS, Job, Note, SqliteStore, Store, opened
 from verditer.core.dates import seconds
 from verditer.core.records.record import Span, key_of, span_of, span_of_prefix
 from verditer.partition import schema
-from verditer.partition.engine import Engine, EngineUnavailable, Transaction
+from verditer.partition.engine import Engine, EngineUnavailable, Mark, Transaction
 
 SCOPE = ("account", "blob", "container", "blob")
 HOUR = seconds(3600)
@@ -111,6 +111,22 @@ async def test_a_long_scan_gives_every_record_once(store: Store, limit: int | No
     async with opened(store) as engine:
         await put(engine, *[Note(space=1, name=name) for name in everything])
         assert await names(engine, span_of(1), limit, reverse) == (everything[::-1] if reverse else everything)[:limit]
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+async def test_a_sieve_loses_no_record_that_has_its_marks(store: Store, reverse: bool) -> None:
+    even = [f"{number}" for number in range(10, 20, 2)]
+    documents = [b'{"n":%d,"s":"%b"}' % (number, b"odd" if number % 2 else b"even") for number in range(100)]
+    notes = [Note(space=1, name=f"{number}", data=document) for number, document in enumerate(documents)]
+    sieve = (Mark(b'"s":"even"'), Mark(b'"n":', (10.0, 19.0)))
+    async with opened(store) as engine:
+        await put(engine, *notes)
+        found = await engine.scan(
+            SCOPE, lambda tx: [note.name for note in tx.scan(Note, span_of(1), reverse=reverse, sieve=sieve)]
+        )
+        kept = [name for name in found if name in even]
+        assert kept == sorted(even, reverse=reverse)
+        assert len(found) == len(set(found))
 
 
 # One step or none

@@ -160,7 +160,8 @@ def test_all_parts_ask_for_the_same(box: Box) -> None:
 
 
 @pytest.mark.parametrize(
-    ("method", "query"), [("GET", ""), ("PUT", "comp=metadata"), ("DELETE", "restype=container"), ("PUT", ""), ("POST", "comp=batch")]
+    ("method", "query"),
+    [("GET", ""), ("PUT", "comp=metadata"), ("DELETE", "restype=container"), ("PUT", ""), ("POST", "comp=batch")],
 )
 def test_other_operations_are_not_taken(box: Box, method: str, query: str) -> None:
     assert submit(box, [part(box, 0, "a", method, query=query)]).answer == (400, "InvalidInput")

@@ -1,4 +1,4 @@
-"""Copies between two accounts of one server: the right to the source comes with its URL or with a token, never with the target's."""
+"""Copies between two accounts of one server: the right to the source comes with its URL or with a token of its own."""
 
 import copy as copies_of
 from collections.abc import Iterator

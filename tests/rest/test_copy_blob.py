@@ -162,7 +162,9 @@ def test_uncommitted_blocks_are_not_copied_and_those_of_the_target_go(box: Box) 
     box.put_block("AAAA", b"waiting", "source")
     box.put_block("BBBB", b"waiting", "copy")
     copy(box, url(box))
-    assert len(box.blob("GET", "copy", "blocklist", query={"blocklisttype": "uncommitted"}).xml.find("UncommittedBlocks") or ()) == 0
+    assert (
+        len(box.blob("GET", "copy", "blocklist", query={"blocklisttype": "uncommitted"}).xml.find("UncommittedBlocks") or ()) == 0
+    )
     assert len(box.blob("GET", "source", "blocklist", query={"blocklisttype": "all"}).xml.find("UncommittedBlocks") or ()) == 1
 
 
@@ -296,8 +298,15 @@ def test_a_source_that_is_not_there(box: Box) -> None:
 
 @pytest.mark.parametrize(
     "source",
-    ["nonsense", "/devstoreaccount1/box/blob", "ftp://127.0.0.1/x/y", "http://", "http://me:secret@127.0.0.1/a/b/c"]
-    + ["http://127.0.0.1:70000/a/b/c", f"http://127.0.0.1/a/b/{'x' * 2048}"],
+    [
+        "nonsense",
+        "/devstoreaccount1/box/blob",
+        "ftp://127.0.0.1/x/y",
+        "http://",
+        "http://me:secret@127.0.0.1/a/b/c",
+        "http://127.0.0.1:70000/a/b/c",
+        f"http://127.0.0.1/a/b/{'x' * 2048}",
+    ],
 )
 def test_a_source_that_is_no_url_is_refused(box: Box, source: str) -> None:
     assert copy(box, source).answer == (400, "InvalidHeaderValue")

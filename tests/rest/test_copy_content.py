@@ -20,7 +20,7 @@ LARGE = bytes(range(256)) * 1000  # an extent of its own
 EVERYTHING = Span(b"", b"\xff" * 64)
 
 
-@pytest.fixture(params=("sqlite", "postgres"))
+@pytest.fixture(params=("sqlite", "postgres_ahead"))
 def server(request: pytest.FixtureRequest) -> Iterator[Running]:
     yield from watched(request.getfixturevalue(request.param))
 
@@ -66,7 +66,11 @@ def make(box: Box, kind: str) -> bytes:
             assert box.blob("PUT", "source", "appendblock", body=data).status == 201
         return LARGE + b"tail"
     size = 3 * MIB
-    box.blob("PUT", "source", headers={"x-ms-blob-type": "PageBlob", "x-ms-blob-content-length": str(size), "x-ms-blob-sequence-number": "7"})
+    box.blob(
+        "PUT",
+        "source",
+        headers={"x-ms-blob-type": "PageBlob", "x-ms-blob-content-length": str(size), "x-ms-blob-sequence-number": "7"},
+    )
     put_pages(box, "source", 0, LARGE[: 400 * PAGE])
     put_pages(box, "source", 2 * MIB, b"p" * PAGE)
     whole = bytearray(size)

@@ -13,8 +13,10 @@ from tests.rest.copies import Elsewhere, File, abort, copy, copy_now, elsewhere,
 from tests.rest.running import Running, running
 from verditer.core.records.copy import PendingCopy
 from verditer.core.records.record import Span
+from verditer.core.records.settings import SettingsChange
 from verditer.jobs.copy import Copier
 from verditer.services.fetch import Outbound
+from verditer.services.settings import change_settings
 
 HOLDER = "aaaaaaaa-0000-0000-0000-aaaaaaaaaaaa"
 LARGE = bytes(range(256)) * 80_000  # three chunks
@@ -24,7 +26,7 @@ Form = Callable[..., Reply]
 TAGGED = {"ETag": '"one"'}
 
 
-@pytest.fixture(params=("sqlite", "postgres"))
+@pytest.fixture(params=("sqlite", "postgres_ahead"))
 def server(request: pytest.FixtureRequest) -> Iterator[Running]:
     yield from watched(request.getfixturevalue(request.param))
 
@@ -39,9 +41,9 @@ def pending_copies(box: Box) -> list[PendingCopy]:
     return box.server.run(box.server.app.engine.scan((), lambda tx: list(tx.scan(PendingCopy, EVERYTHING))))
 
 
-def held(body: bytes = LARGE, before_gate: int = 0, **more: str) -> File:
+def held(body: bytes = LARGE, before_gate: int = 0, headers: dict[str, str] | None = None) -> File:
     """A source whose copy stays pending until its gate is opened."""
-    return File(body, {**TAGGED, **more}, gate=threading.Event(), before_gate=before_gate)
+    return File(body, TAGGED | (headers or {}), gate=threading.Event(), before_gate=before_gate)
 
 
 def release(file: File) -> None:
@@ -92,7 +94,7 @@ def test_while_it_is_pending_the_blob_is_empty_and_nobody_writes_it(box: Box, so
 
 def test_an_aborted_copy_leaves_an_empty_blob_with_its_metadata(box: Box, source: Elsewhere) -> None:
     box.put("copy", b"before", {"x-ms-meta-old": "1"})
-    file = held(before_gate=10 * MIB, **{"x-ms-meta-a": "1"})
+    file = held(before_gate=10 * MIB, headers={"x-ms-meta-a": "1"})
     copy_id = copy(box, source.add("file", file))["x-ms-copy-id"]
     wait_for(lambda: box.head("copy")["x-ms-copy-progress"].startswith(str(8 * MIB)))
     assert abort(box, copy_id).status == 204
@@ -127,7 +129,7 @@ def test_abort_asks_for_the_lease_of_the_target(box: Box, source: Elsewhere) -> 
 def test_the_type_of_the_source_is_kept(box: Box, source: Elsewhere, kind: str) -> None:
     body = b"a" * (8 * MIB) + bytes(8 * MIB) + b"z" * 1024
     told = {"x-ms-blob-type": kind, "x-ms-blob-sequence-number": "5", "x-ms-blob-committed-block-count": "4"}
-    file = held(body, **told)
+    file = held(body, headers=told)
     copy(box, source.add("file", file))
     assert box.head("copy")["Content-Length"] == (str(len(body)) if kind == "PageBlob" else "0")
     release(file)
@@ -218,10 +220,32 @@ def test_a_copy_ends_with_its_container(box: Box, source: Elsewhere) -> None:
     box.create()
     box.put("copy", b"of the new container")
     release(file)
-    box.server.move_clock(60)
-    box.server.app.ctx.copy_started.set()
+    box.server.run(box.server.app.collector.collect())
+    box.server.move_clock(600)
     wait_for(lambda: pending_copies(box) == [])
     assert box.get("copy").body == b"of the new container"
+
+
+def test_a_copy_goes_on_when_its_container_is_restored(box: Box, source: Elsewhere) -> None:
+    ctx, account = box.server.app.ctx, box.client.account
+    box.server.run(change_settings(ctx, account, SettingsChange(container_soft_delete_days=7)))
+    try:
+        file = held(before_gate=10 * MIB)
+        copy(box, source.add("file", file))
+        wait_for(lambda: box.head("copy")["x-ms-copy-progress"].startswith(str(8 * MIB)))
+        assert box.container("DELETE").status == 202
+        release(file)
+        box.server.move_clock(60)
+        wait_for(lambda: pending_copies(box)[0].claimed_by == "")
+        deleted = box.client.send("GET", query={"comp": "list", "include": "deleted", "prefix": box.name})
+        version = deleted.xml.findtext(".//Version") or ""
+        restored = {"x-ms-deleted-container-name": box.name, "x-ms-deleted-container-version": version}
+        assert box.container("PUT", "undelete", restored).status == 201
+        box.server.move_clock(600)
+        assert settled(box)["x-ms-copy-status"] == "success"
+        assert box.get("copy").body == LARGE
+    finally:
+        box.server.run(change_settings(ctx, account, SettingsChange(container_soft_delete_days=0)))
 
 
 def test_many_copies_wait_for_their_turn(box: Box, source: Elsewhere) -> None:
@@ -241,9 +265,7 @@ def test_many_copies_wait_for_their_turn(box: Box, source: Elsewhere) -> None:
     ("status", "code", "answer"),
     [(403, "AuthenticationFailed", 403), (404, "BlobNotFound", 404), (409, "BlobArchived", 409), (302, "Found", 409)],
 )
-def test_the_refusal_of_the_source_is_told(
-    box: Box, source: Elsewhere, form: Form, status: int, code: str, answer: int
-) -> None:
+def test_the_refusal_of_the_source_is_told(box: Box, source: Elsewhere, form: Form, status: int, code: str, answer: int) -> None:
     body = b"<Error><Code>X</Code><Message>Not for you.</Message></Error>"
     address = source.add("file", File(body, {"x-ms-error-code": code, "Location": "http://127.0.0.1:1/"}, status=status))
     reply = form(box, address)

@@ -52,7 +52,7 @@ def put_block(box: Box, address: str, headers: dict[str, str] | None = None) -> 
     return from_url(box, address, "block", headers, query={"blockid": "AAAA"})
 
 
-# --- Put Blob From URL ----------------------------------------------------------------------------------------------------------
+# --- Put Blob From URL ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("body", [b"", b"hello", LARGE], ids=len)
@@ -100,7 +100,7 @@ def test_tags_come_along_when_asked(box: Box) -> None:
     assert from_url(box, f"{url(box)}?{sas}", headers=copied).answer == (403, "CannotVerifyCopySource")
 
 
-# --- Put Block From URL ---------------------------------------------------------------------------------------------------------
+# --- Put Block From URL ---------------------------------------------------------------------------
 
 
 def test_blocks_are_put_from_a_url_and_committed(box: Box, source: Source) -> None:
@@ -152,7 +152,7 @@ def test_a_leased_target_asks_for_its_lease(box: Box, source: Source) -> None:
     assert from_url(box, address, headers=BLOCK_BLOB).answer == (412, "LeaseIdMissing")
 
 
-# --- Append Block From URL --------------------------------------------------------------------------------------------------------
+# --- Append Block From URL ------------------------------------------------------------------------
 
 
 def test_blocks_are_appended_from_a_url(box: Box, source: Source) -> None:
@@ -177,7 +177,7 @@ def test_appending_needs_an_append_blob(box: Box, source: Source) -> None:
     assert from_url(box, address, "appendblock").answer == (409, "InvalidBlobType")
 
 
-# --- Put Page From URL --------------------------------------------------------------------------------------------------------------
+# --- Put Page From URL ----------------------------------------------------------------------------
 
 
 def put_page(box: Box, address: str, ours: str, theirs: str, headers: dict[str, str] | None = None) -> Reply:

@@ -36,7 +36,9 @@ async def put(client: Client, path: str, body: bytes) -> None:
     assert (await client.call("PUT", path, headers={"x-ms-blob-type": "BlockBlob"}, body=body)).status == 201
 
 
-@pytest.mark.parametrize("extra", [{}, {"x-ms-requires-sync": "true"}, {"x-ms-blob-type": "BlockBlob"}], ids=["copy", "sync", "put"])
+@pytest.mark.parametrize(
+    "extra", [{}, {"x-ms-requires-sync": "true"}, {"x-ms-blob-type": "BlockBlob"}], ids=["copy", "sync", "put"]
+)
 async def test_of_many_copies_that_must_be_new_exactly_one_is_made(
     fleet: Fleet, container: str, chance: random.Random, extra: dict[str, str]
 ) -> None:
@@ -112,6 +114,14 @@ async def test_pages_copied_while_they_are_written_are_one_state(fleet: Fleet, c
         await together(clients, work)
 
 
+async def shown(client: Client, path: str, header: str, value: str) -> None:
+    for _ in range(1000):
+        if (await client.call("HEAD", path)).headers[header] == value:
+            return
+        await asyncio.sleep(0.02)
+    raise AssertionError(f"{header} never was {value}")
+
+
 async def settled(client: Client, path: str) -> Answer:
     end = asyncio.get_running_loop().time() + PATIENCE_SECONDS
     while True:
@@ -131,8 +141,7 @@ async def test_a_pending_copy_goes_on_after_its_processes_were_killed(own_fleet:
         async with connected(own_fleet.ports, 1) as (client,):
             await client.create_container(container)
             assert (await copy(client, source, path)).headers["x-ms-copy-status"] == "pending"
-            while (await client.call("HEAD", path)).headers["x-ms-copy-progress"] != f"{16 * MIB}/{len(body)}":
-                await asyncio.sleep(0.02)
+            await shown(client, path, "x-ms-copy-progress", f"{16 * MIB}/{len(body)}")
         own_fleet.restart()
         assert file.gate is not None
         file.gate.set()
@@ -158,7 +167,9 @@ async def test_abort_and_completion_leave_one_of_two_outcomes(fleet: Fleet, cont
                 path = f"{container}/copy{turn}"
                 copy_id = (await copy(client, source, path)).headers["x-ms-copy-id"]
                 await asyncio.sleep(0.002 * (turn % 5))
-                aborted = await other.call("PUT", path, query=f"comp=copy&copyid={copy_id}", headers={"x-ms-copy-action": "abort"})
+                aborted = await other.call(
+                    "PUT", path, query=f"comp=copy&copyid={copy_id}", headers={"x-ms-copy-action": "abort"}
+                )
                 assert aborted.outcome in ("204", "409 NoPendingCopyOperation")
                 answer = await settled(client, path)
                 found = (await client.get_blob(path)).body

@@ -76,11 +76,12 @@ def _segments(rest: str) -> tuple[str, ...]:
         return ()
     container, separator, blob = rest.partition("/")
     if not separator or not blob:
-        return (_decoded(container),)
-    return (_decoded(container), _decoded(blob).replace("\\", "/"))
+        return (decoded(container),)
+    return (decoded(container), decoded(blob).replace("\\", "/"))
 
 
-def _decoded(text: str) -> str:
+def decoded(text: str) -> str:
+    """A piece of a path without its percent-encoding, which is UTF-8."""
     if "%" not in text:
         if text.isascii():
             return text

@@ -11,7 +11,7 @@ from verditer.core.errors import Code, StorageError
 from verditer.core.grant import admit
 from verditer.core.limits import MAX_TABLE_BODY
 from verditer.core.names import AccountName, EntityName, TableName
-from verditer.rest.address import Address, parse_address
+from verditer.rest.address import Address, decoded, parse_query
 from verditer.rest.codecs.entities import COMMON, READ_VERSION
 from verditer.rest.codecs.multipart import (
     InnerRequest,
@@ -109,7 +109,9 @@ async def _query(ctx: Context, router: Router, part: Part, exchange: Exchange) -
 
 def _routed(router: Router, inner: InnerRequest, exchange: Exchange) -> tuple[Exchange, Op, TableName | EntityName]:
     """A part as an exchange of its own, on the outer one's connection and by its grant."""
-    outer = exchange.request
+    assert exchange.address is not None
+    assert exchange.grant is not None
+    outer, address = exchange.request, _address(inner.target, exchange.address)
     headers = {"host": outer.headers.get("host", ""), "accept": outer.headers.get("accept", ""), "content-length": ""}
     headers.update(inner.headers)
     request = Request(
@@ -125,31 +127,33 @@ def _routed(router: Router, inner: InnerRequest, exchange: Exchange) -> tuple[Ex
         request=request,
         request_id=exchange.request_id,
         started=exchange.started,
-        address=_address(inner.target, exchange),
+        address=address,
         grant=exchange.grant,
         version=exchange.version,
     )
-    assert one.address is not None
-    assert one.grant is not None
-    level, target = locate_table(one.address)
-    op = one.op = router.find(request, one.address, level, tunnelled_verb(request))
-    admit(op.allow, one.grant)
+    level, target = locate_table(address)
+    op = one.op = router.find(request, address, level, tunnelled_verb(request))
+    admit(op.allow, exchange.grant)
     if op.accepts is not None:
         one.form = op.accepts(one)
     assert isinstance(target, TableName | EntityName)
     return one, op, target
 
 
-def _address(target: str, exchange: Exchange) -> Address:
+def _address(target: str, outer: Address) -> Address:
     """Absolute, with or without the account in its path, or relative: whatever host it names, it is this account's."""
-    outer = exchange.address
-    assert outer is not None
-    if "://" in target.partition("?")[0]:
-        target = target.partition("://")[2].partition("/")[2]
-    target = target.removeprefix("/").removeprefix(f"{outer.account}/")
-    address = parse_address(f"/{outer.account}/{target}", "", product_style=False)
-    address.path_style, address.secondary = outer.path_style, outer.secondary
-    return address
+    path, _, query = target.partition("?")
+    if "://" in path:
+        path = path.partition("://")[2].partition("/")[2]
+    path = path.removeprefix("/").removeprefix(f"{outer.account}/")
+    return Address(
+        account=outer.account,
+        secondary=outer.secondary,
+        path_style=outer.path_style,
+        path=path,
+        segments=(decoded(path),),
+        query=parse_query(query) if query else {},
+    )
 
 
 class _Whole:

@@ -158,7 +158,7 @@ class Pipeline:
             exchange.form = op.accepts(exchange)
         request = await decode_request(exchange, op)
         given: dict[str, Any] = {"request": request, "guard": guard, "body": exchange.request.body, "grant": exchange.grant}
-        if "submit" in op.arguments:  # what is itself made of requests: a batch
+        if "exchange" in op.arguments:  # what is itself made of requests: a batch
             given |= {"exchange": exchange, "submit": partial(self._submit, exchange)}
         if op.source_guard is not None:
             given["source"] = await self._copy_source(exchange, op.source_guard)

@@ -30,6 +30,7 @@ PIECE_BYTES = 1 << 20
 ERROR_BYTES = 64 << 10  # of what a source says about its refusal
 MAX_URL = 2048
 _DEFAULT_PORTS = {"http": 80, "https": 443}
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f]+")  # folded lines: what becomes a property must fit into one line of ours
 _CODE = re.compile(rb"<Code>([A-Za-z0-9]{1,100})</Code>")
 _MESSAGE = re.compile(rb"<Message>([^<]{1,2000})</Message>")
 
@@ -144,7 +145,7 @@ class Fetched:
             self._connection.request("GET", target, headers=dict(headers))
             response = self._response = self._connection.getresponse()
             self.status = response.status
-            self.headers = {name.lower(): value for name, value in response.getheaders()}
+            self.headers = {name.lower(): _CONTROLS.sub(" ", value) for name, value in response.getheaders()}
             self.length = response.length  # None when it is sent in chunks, or until the connection closes
             if response.status not in (200, 206):
                 raise _refusal(response)

@@ -5,6 +5,7 @@ stays as it was set last, by Set Blob Service Properties or by the control API (
 """
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -15,7 +16,12 @@ from verditer.services.context import Context
 
 
 def settings_of(tx: Transaction, account: str) -> AccountSettings:
-    return tx.get(AccountSettings, account) or AccountSettings(account=account)
+    return tx.get(AccountSettings, account) or _unset(account)
+
+
+@cache
+def _unset(account: str) -> AccountSettings:
+    return AccountSettings(account=account)
 
 
 def read_change(given: Mapping[str, Any], *, text: bool = False) -> SettingsChange:

@@ -34,6 +34,7 @@ from verditer.stream.intake import Received
 replace = msgspec.structs.replace
 
 CLAIM = seconds(20)  # how long a process that says nothing keeps a copy to itself
+REST = seconds(300)  # how long a copy into a deleted container is let alone
 _ALL = Span(b"", b"\xff" * 64)
 
 
@@ -132,8 +133,11 @@ async def claim_copy(ctx: Context, pending: PendingCopy, owner: str) -> PendingC
             return None
         if current.claimed_by != owner and current.claimed_until > tx.now:
             return None
-        if _blob_of(tx, current) is None:
+        if not _is_wanted(tx, current):
             _forget(tx, current)
+            return None
+        if _blob_of(tx, current) is None:
+            tx.put(replace(current, claimed_by="", claimed_until=tx.now + REST))
             return None
         claimed = replace(current, claimed_by=owner, claimed_until=tx.now + CLAIM)
         tx.put(claimed)
@@ -191,12 +195,16 @@ def _ours(tx: Transaction, pending: PendingCopy) -> tuple[PendingCopy, Blob] | N
 
 
 def _blob_of(tx: Transaction, pending: PendingCopy) -> Blob | None:
-    """None: it went with its container, and a container that came later is not meant."""
+    """None: its container was deleted, and may be restored."""
     container = tx.get(Container, pending.account, pending.container)
     if container is None or container.id != pending.container_id:
         return None
+    return tx.get(Blob, pending.container_id, pending.name) if _is_wanted(tx, pending) else None
+
+
+def _is_wanted(tx: Transaction, pending: PendingCopy) -> bool:
     blob = tx.get(Blob, pending.container_id, pending.name)
-    return blob if blob is not None and blob.copy is not None and blob.copy.id == pending.copy_id else None
+    return blob is not None and blob.copy is not None and blob.copy.id == pending.copy_id
 
 
 def _with_bytes(tx: Transaction, pending: PendingCopy, received: Received, *, zeros: bool) -> PendingCopy:

@@ -104,9 +104,7 @@ async def find_blobs(ctx: Context, target: AccountName, request: FindBlobs) -> F
 
 async def find_blobs_in_container(ctx: Context, target: ContainerName, request: FindBlobs) -> FoundPage:
     tag_filter = parse_filter(request.where)
-    return await ctx.engine.scan(
-        target.scope, lambda tx: _page(tx, iter([require_container(tx, target)]), tag_filter, request)
-    )
+    return await ctx.engine.scan(target.scope, lambda tx: _page(tx, iter([require_container(tx, target)]), tag_filter, request))
 
 
 def _page(tx: Transaction, containers: Iterator[Container], tag_filter: TagFilter, request: FindBlobs) -> FoundPage:

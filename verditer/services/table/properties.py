@@ -32,6 +32,7 @@ _SURELY_SMALL = MAX_ENTITY_BYTES // 4  # bytes of JSON: the size by Azure's form
 def own_properties(pairs: Pairs) -> Members:
     """The properties that are stored: not the keys, not the Timestamp, not `odata.…`, and nothing that is null."""
     sent = _unique(pairs)
+    annotated = ANNOTATION in "".join(sent)
     members: Members = {}
     for name, value in sent.items():
         if not name.isidentifier():
@@ -42,7 +43,7 @@ def own_properties(pairs: Pairs) -> Members:
             continue
         if len(name) > MAX_PROPERTY_NAME:
             raise StorageError(Code.PropertyNameTooLong)
-        kind, wire = _typed(value, sent.get(name + ANNOTATION))
+        kind, wire = _typed(value, sent.get(name + ANNOTATION)) if annotated else infer(value)
         if wire.__class__ is str:
             _check_length(kind, wire)
         put(members, name, kind, wire)
