@@ -4,11 +4,12 @@
 observer (log, metrics) how it went. It never raises.
 """
 
+import asyncio
 import logging
 import random
 import re
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter
@@ -63,6 +64,21 @@ def _new_request_id() -> str:
     return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-a{digits[17:20]}-{digits[20:]}"
 
 
+async def _within_time(address: Address, call: Coroutine[Any, Any, Any]) -> Any:
+    """`timeout=n`: the caller gives up after n seconds. What was sent to be committed by then may still come to pass."""
+    asked = address.query.get("timeout")
+    if asked is None:
+        return await call
+    if re.fullmatch(r"\d{1,9}", asked) is None or int(asked) < 1:
+        call.close()
+        raise invalid_query("timeout", asked)
+    try:
+        async with asyncio.timeout(int(asked)):
+            return await call
+    except TimeoutError:
+        raise StorageError(Code.OperationTimedOut) from None
+
+
 class Pipeline:
     def __init__(
         self, ctx: Context, service: Service, *, observer: Observer, product_style: bool = True, trust: Trust | None = None
@@ -108,7 +124,7 @@ class Pipeline:
         exchange.create_only = admit(op.allow, exchange.grant)
         self._check_secondary(op, address)
         exchange.request.headers.setdefault("x-ms-version", exchange.version)
-        result = await self._call(exchange, op, target)
+        result = await _within_time(address, self._call(exchange, op, target))
         return encode_response(exchange, op, result)
 
     def _address(self, request: Request) -> Address:
