@@ -13,7 +13,7 @@ from verditer.core.records.account import (
 )
 from verditer.partition.engine import Transaction
 from verditer.services.context import Context
-from verditer.services.settings import get_settings, settings_of
+from verditer.services.settings import get_settings, put_settings, settings_of
 
 
 class SetServiceProperties(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,7 +49,7 @@ async def set_service_properties(ctx: Context, target: AccountName, request: Set
     def commit(tx: Transaction) -> None:
         tx.put(msgspec.structs.replace(current_properties(tx, target), **given))
         if request.delete_retention is not None:
-            tx.put(settings_of(tx, target.account).with_delete_retention(request.delete_retention))
+            put_settings(tx, settings_of(tx, target.account).with_delete_retention(request.delete_retention))
 
     await ctx.engine.write(target.scope, commit)
 

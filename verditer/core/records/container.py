@@ -17,6 +17,14 @@ class AccessPolicy(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     permission: str | None = None
 
 
+class Keeping(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
+    """Which former states of blobs are kept. A setting of the account, repeated in each of its containers: whoever writes a blob
+    reads the container anyway, and so pays nothing for it. `services/settings.py` keeps the two the same."""
+
+    versioning: bool = False
+    soft_delete_days: int = 0  # 0: off
+
+
 class Container(Record, tag=1, frozen=True, kw_only=True):
     TABLE = "container"
     KEY: ClassVar[tuple[str, ...]] = ("account", "name")
@@ -29,6 +37,7 @@ class Container(Record, tag=1, frozen=True, kw_only=True):
     public_access: str | None = None  # None, "blob" or "container"
     policies: tuple[AccessPolicy, ...] = ()
     lease: Lease | None = None
+    keeping: Keeping = Keeping()
 
     @property
     def tags(self) -> None:

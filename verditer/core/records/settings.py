@@ -1,4 +1,4 @@
-"""What Azure sets through its control plane, per account. One small record, which every write that needs it reads."""
+"""What Azure sets through its control plane, per account. What blobs need of it is also in their container."""
 
 from typing import Annotated, Literal
 
@@ -6,6 +6,7 @@ import msgspec
 
 from verditer.core.dates import seconds
 from verditer.core.records.account import Retention
+from verditer.core.records.container import Keeping
 from verditer.core.records.record import Record
 
 Days = Annotated[int, msgspec.Meta(ge=0, le=365)]
@@ -57,12 +58,12 @@ class AccountSettings(Record, tag=1, frozen=True, kw_only=True):
     kind: str = "StorageV2"
 
     @property
-    def blob_retention(self) -> int:
-        """How long what is deleted stays, in ticks; 0 when it goes at once."""
-        return seconds(self.blob_soft_delete_days * 86400)
+    def keeping(self) -> Keeping:
+        return Keeping(versioning=self.versioning, soft_delete_days=self.blob_soft_delete_days)
 
     @property
     def container_retention(self) -> int:
+        """In ticks; 0 when what is deleted goes at once."""
         return seconds(self.container_soft_delete_days * 86400)
 
     @property

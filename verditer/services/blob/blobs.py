@@ -7,17 +7,16 @@ from verditer.core.guard import Guard
 from verditer.core.limits import MAX_METADATA
 from verditer.core.names import BlobName, check_metadata
 from verditer.core.records.blob import Blob, BlobVersion, Block, Snapshot, StagedBlob
+from verditer.core.records.container import Container, Keeping
 from verditer.core.records.record import span_of
-from verditer.core.records.settings import AccountSettings
 from verditer.core.tiers import check_online
 from verditer.partition.engine import Transaction
 from verditer.services.blob.answers import BlobState, Removed, Written
 from verditer.services.blob.content import drop_block, keep_content
-from verditer.services.blob.current import current_blob, require_blob
+from verditer.services.blob.current import current_blob, require_blob, require_container, require_current
 from verditer.services.blob.history import delete_snapshot_state, delete_version_state, keep_version, retire_deleted
 from verditer.services.blob.tags import index_tags
 from verditer.services.context import Context
-from verditer.services.settings import settings_of
 
 replace = msgspec.structs.replace
 
@@ -66,7 +65,7 @@ async def set_properties(ctx: Context, target: BlobName, request: SetBlobPropert
     """The HTTP headers of a blob are set as one: what the request leaves out is cleared. That makes no version."""
 
     def commit(tx: Transaction) -> Written:
-        blob = _writable(tx, target, guard)
+        _, blob = _writable(tx, target, guard)
         updated = replace(with_headers(blob, request), etag=tx.tick(blob.etag), lease=guard.lease_after(blob, tx.now))
         tx.put(updated)
         return Written(etag=updated.etag, sequence_number=updated.sequence_number)
@@ -92,9 +91,9 @@ async def set_metadata(ctx: Context, target: BlobName, request: SetBlobMetadata,
     check_metadata(request.metadata, MAX_METADATA)
 
     def commit(tx: Transaction) -> Written:
-        blob = _writable(tx, target, guard)
+        container, blob = _writable(tx, target, guard)
         tick = tx.tick(blob.etag)
-        kept = keep_version(tx, settings_of(tx, target.account), blob, tick)
+        kept = keep_version(tx, container.keeping, blob, tick)
         updated = replace(kept, metadata=request.metadata, etag=tick, lease=guard.lease_after(blob, tx.now))
         tx.put(updated)
         return Written(etag=tick, version_id=updated.version_id)
@@ -102,11 +101,11 @@ async def set_metadata(ctx: Context, target: BlobName, request: SetBlobMetadata,
     return await ctx.engine.write(target.scope, commit)
 
 
-def _writable(tx: Transaction, target: BlobName, guard: Guard) -> Blob:
-    blob = require_blob(tx, target)
+def _writable(tx: Transaction, target: BlobName, guard: Guard) -> tuple[Container, Blob]:
+    container, blob = require_current(tx, target)
     guard.check(blob, tx.now)
     check_online(blob, tx.now)
-    return blob
+    return container, blob
 
 
 async def snapshot_blob(ctx: Context, target: BlobName, request: SnapshotBlob, guard: Guard) -> Written:
@@ -117,7 +116,7 @@ async def snapshot_blob(ctx: Context, target: BlobName, request: SnapshotBlob, g
     check_metadata(request.metadata, MAX_METADATA)
 
     def commit(tx: Transaction) -> Written:
-        blob = _writable(tx, target, guard)
+        container, blob = _writable(tx, target, guard)
         tick = tx.tick(blob.etag)
         kept, content = keep_content(tx, blob, tick)
         fields = msgspec.structs.asdict(blob) | content | {"lease": None, "version_id": None, "snapshot": tick}
@@ -125,7 +124,7 @@ async def snapshot_blob(ctx: Context, target: BlobName, request: SnapshotBlob, g
             fields |= {"metadata": request.metadata, "etag": tick}
         snapshot = Snapshot(**fields)
         tx.put(snapshot)
-        kept = keep_version(tx, settings_of(tx, target.account), kept, tx.tick(tick))
+        kept = keep_version(tx, container.keeping, kept, tx.tick(tick))
         if kept != blob:
             tx.put(kept)
         return Written(etag=snapshot.etag, snapshot=tick, version_id=kept.version_id)
@@ -138,12 +137,11 @@ async def delete_blob(ctx: Context, target: BlobName, request: DeleteBlob, guard
         raise invalid_query("snapshot", "", "x-ms-delete-snapshots does not go with a snapshot.")
 
     def commit(tx: Transaction) -> Removed:
-        settings = settings_of(tx, target.account)
         if request.snapshot is not None:
-            return _delete_snapshot(tx, target, settings, request.snapshot, guard)
+            return _delete_snapshot(tx, target, request.snapshot, guard)
         if _delete_uncommitted(tx, target, guard):
             return Removed(permanent=True)
-        return _delete_base(tx, target, settings, request.delete_snapshots, guard)
+        return _delete_base(tx, target, request.delete_snapshots, guard)
 
     return await ctx.engine.write(target.scope, commit)
 
@@ -156,16 +154,16 @@ async def delete_version(ctx: Context, target: BlobName, request: DeleteVersion,
         if not isinstance(version, BlobVersion):
             raise StorageError(Code.OperationNotAllowedOnRootBlob)
         guard.check(version, tx.now)
-        return Removed(permanent=delete_version_state(tx, target, settings_of(tx, target.account), version))
+        return Removed(permanent=delete_version_state(tx, target, require_container(tx, target).keeping, version))
 
     return await ctx.engine.write(target.scope, commit)
 
 
-def _delete_snapshot(tx: Transaction, target: BlobName, settings: AccountSettings, snapshot: int, guard: Guard) -> Removed:
+def _delete_snapshot(tx: Transaction, target: BlobName, snapshot: int, guard: Guard) -> Removed:
     blob = require_blob(tx, target, snapshot)
     assert isinstance(blob, Snapshot)
     guard.check(blob, tx.now)
-    return Removed(permanent=delete_snapshot_state(tx, target, settings, blob))
+    return Removed(permanent=delete_snapshot_state(tx, target, require_container(tx, target).keeping, blob))
 
 
 def _delete_uncommitted(tx: Transaction, target: BlobName, guard: Guard) -> bool:
@@ -179,23 +177,22 @@ def _delete_uncommitted(tx: Transaction, target: BlobName, guard: Guard) -> bool
     return True
 
 
-def _delete_base(
-    tx: Transaction, target: BlobName, settings: AccountSettings, delete_snapshots: str | None, guard: Guard
-) -> Removed:
-    blob = require_blob(tx, target)
+def _delete_base(tx: Transaction, target: BlobName, delete_snapshots: str | None, guard: Guard) -> Removed:
+    container, blob = require_current(tx, target)
     guard.check(blob, tx.now)
     span = span_of(blob.container_id, blob.name)
     if delete_snapshots is None and next(tx.scan(Snapshot, span, limit=1), None) is not None:
         raise StorageError(Code.SnapshotsPresent)
-    gone = [delete_snapshot_state(tx, target, settings, snapshot) for snapshot in list(tx.scan(Snapshot, span))]
+    keeping = container.keeping
+    gone = [delete_snapshot_state(tx, target, keeping, snapshot) for snapshot in list(tx.scan(Snapshot, span))]
     if delete_snapshots != "only":
-        gone.append(_remove_blob(tx, target, settings, blob))
+        gone.append(_remove_blob(tx, target, keeping, blob))
     return Removed(permanent=all(gone))
 
 
-def _remove_blob(tx: Transaction, target: BlobName, settings: AccountSettings, blob: Blob) -> bool:
+def _remove_blob(tx: Transaction, target: BlobName, keeping: Keeping, blob: Blob) -> bool:
     """True: nothing of it is kept."""
-    gone = retire_deleted(tx, target, settings, blob)
+    gone = retire_deleted(tx, target, keeping, blob)
     index_tags(tx, blob, None)
     discard_staged(tx, blob.container_id, blob.name)
     tx.delete(Blob, blob.container_id, blob.name)

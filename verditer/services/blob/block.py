@@ -21,7 +21,6 @@ from verditer.services.blob.current import current_blob, require_block_blob
 from verditer.services.blob.history import check_replaceable, new_version, retire_replaced
 from verditer.services.blob.tags import index_tags
 from verditer.services.context import Context
-from verditer.services.settings import settings_of
 from verditer.stream.digest import Checksums
 from verditer.stream.intake import Received, Source, receive
 
@@ -68,8 +67,7 @@ async def put_blob(ctx: Context, target: BlobName, request: PutBlob, guard: Guar
 
         def commit(tx: Transaction) -> Written:
             container, previous = current_blob(tx, target)
-            settings = settings_of(tx, target.account)
-            check_replaceable(tx, settings, container.id, target, previous, BlobType.BLOCK)
+            check_replaceable(tx, container, target, previous, BlobType.BLOCK)
             guard.check(previous, tx.now)  # again: others may have written while the body arrived
             check_online(previous, tx.now)
             tick = tx.tick(previous.etag if previous is not None else 0)
@@ -78,10 +76,10 @@ async def put_blob(ctx: Context, target: BlobName, request: PutBlob, guard: Guar
                 container.id, target.blob, request, tick, size=received.size, inline=received.inline is not None, md5=received.md5
             )
             if previous is not None:
-                retire_replaced(tx, target, settings, previous, tick)
+                retire_replaced(tx, target, container.keeping, previous, tick)
             discard_staged(tx, container.id, target.blob)
             index_tags(tx, previous, blob)
-            version_id = new_version(settings, tick)
+            version_id = new_version(container.keeping, tick)
             tx.put(replace(blob, lease=guard.lease_after(previous, tx.now), version_id=version_id))
             return Written(etag=tick, content_md5=received.md5, content_crc64=received.crc64, version_id=version_id)
 

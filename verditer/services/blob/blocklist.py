@@ -33,7 +33,6 @@ from verditer.services.blob.current import current_blob, require_blob, require_b
 from verditer.services.blob.history import check_replaceable, new_version, retire_replaced
 from verditer.services.blob.tags import index_tags
 from verditer.services.context import Context
-from verditer.services.settings import settings_of
 from verditer.stream.digest import Checksums, digest, verify
 
 ATTEMPTS = 5  # a commit starts again when its small blocks were staged anew while they were gathered
@@ -103,8 +102,7 @@ def _commit(
     """None: small blocks have to be gathered into an extent first."""
     container, previous = current_blob(tx, target)
     require_block_blob(previous)
-    settings = settings_of(tx, target.account)
-    check_replaceable(tx, settings, container.id, target, previous, BlobType.BLOCK)
+    check_replaceable(tx, container, target, previous, BlobType.BLOCK)
     guard.check(previous, tx.now)
     check_online(previous, tx.now)
     pieces = _find(tx, container.id, target.blob, previous, request)
@@ -122,11 +120,11 @@ def _commit(
         put_layout(tx, tick, slices)
         kept = frozenset(part.extent for part in slices)
     put_block_runs(tx, tick, [(piece.block_id, piece.size) for piece in pieces])
-    shared = previous is not None and retire_replaced(tx, target, settings, previous, tick, kept)
+    shared = previous is not None and retire_replaced(tx, target, container.keeping, previous, tick, kept)
     discard_staged(tx, container.id, target.blob, kept)
     blob = block_blob(container.id, target.blob, request, tick, size=size, inline=inline, md5=request.blob_content_md5)
     index_tags(tx, previous, blob)
-    version_id = new_version(settings, tick)
+    version_id = new_version(container.keeping, tick)
     tx.put(
         msgspec.structs.replace(
             blob,

@@ -50,6 +50,7 @@ async def create_container(ctx: Context, target: ContainerName, request: CreateC
                 etag=tick,
                 metadata=request.metadata,
                 public_access=request.public_access,
+                keeping=settings_of(tx, target.account).keeping,
             )
         )
         return Written(etag=tick)

@@ -18,7 +18,6 @@ from verditer.services.blob.history import check_replaceable, new_version, retir
 from verditer.services.blob.pieces import new_pieces
 from verditer.services.blob.tags import index_tags
 from verditer.services.context import Context
-from verditer.services.settings import settings_of
 
 
 async def create_blob(
@@ -30,19 +29,18 @@ async def create_blob(
 
     def commit(tx: Transaction) -> Written:
         container, previous = current_blob(tx, target)
-        settings = settings_of(tx, target.account)
-        check_replaceable(tx, settings, container.id, target, previous, blob_type)
+        check_replaceable(tx, container, target, previous, blob_type)
         guard.check(previous, tx.now)
         check_online(previous, tx.now)
         tick = tx.tick(previous.etag if previous is not None else 0)
         if previous is not None:
-            retire_replaced(tx, target, settings, previous, tick)
+            retire_replaced(tx, target, container.keeping, previous, tick)
         discard_staged(tx, container.id, target.blob)
         blob = block_blob(container.id, target.blob, request, tick, size=size, inline=False, md5=request.blob_content_md5)
         pieces = new_pieces(tx, tick, target.scope)
         lease = guard.lease_after(previous, tx.now)
         index_tags(tx, previous, blob)
-        version_id = new_version(settings, tick)
+        version_id = new_version(container.keeping, tick)
         tx.put(msgspec.structs.replace(blob, blob_type=blob_type, pieces=pieces, lease=lease, version_id=version_id, **fields))
         return Written(etag=tick, version_id=version_id)
 

@@ -20,6 +20,14 @@ def current_blob(tx: Transaction, target: BlobName) -> tuple[Container, Blob | N
     return container, tx.get(Blob, container.id, target.blob)
 
 
+def require_current(tx: Transaction, target: BlobName) -> tuple[Container, Blob]:
+    """For operations that change the blob itself."""
+    container, blob = current_blob(tx, target)
+    if blob is None:
+        raise StorageError(Code.BlobNotFound)
+    return container, blob
+
+
 def require_blob(tx: Transaction, target: BlobName, snapshot: int | None = None, version_id: int | None = None) -> Blob:
     """The blob itself, one of its snapshots, or one of its versions, of which the current one is the blob itself."""
     container = require_container(tx, target)

@@ -15,7 +15,6 @@ from verditer.services.blob.blobs import discard_staged
 from verditer.services.blob.current import current_blob
 from verditer.services.blob.history import check_replaceable, new_version, retire_replaced
 from verditer.services.blob.tags import index_tags
-from verditer.services.settings import settings_of
 
 Make = Callable[[int, int], Blob]
 """Container id and tick → the record, its content put under that tick."""
@@ -33,10 +32,9 @@ def put_in_place(
 ) -> Blob:
     """`same_type`: a blob of another type is in the way. `infinite_lease`: so is a lease that might run out."""
     container, previous = current_blob(tx, target)
-    settings = settings_of(tx, target.account)
     if same_type and previous is not None and previous.blob_type is not blob_type:
         raise StorageError(Code.InvalidBlobType)
-    check_replaceable(tx, settings, container.id, target, previous, blob_type)
+    check_replaceable(tx, container, target, previous, blob_type)
     guard.check(previous, tx.now)
     if infinite_lease:
         _check_lease(previous, tx.now)
@@ -44,10 +42,10 @@ def put_in_place(
     tick = tx.tick(previous.etag if previous is not None else 0)
     blob = make(container.id, tick)
     if previous is not None:
-        retire_replaced(tx, target, settings, previous, tick)
+        retire_replaced(tx, target, container.keeping, previous, tick)
     discard_staged(tx, container.id, target.blob)
     lease = guard.lease_after(previous, tx.now)
-    blob = msgspec.structs.replace(blob, lease=lease, version_id=new_version(settings, tick))
+    blob = msgspec.structs.replace(blob, lease=lease, version_id=new_version(container.keeping, tick))
     index_tags(tx, previous, blob)
     tx.put(blob)
     return blob

@@ -79,7 +79,7 @@ async def restore_container(ctx: Context, target: ContainerName, request: Restor
         if tx.get(Container, target.account, target.container) is not None:
             raise StorageError(Code.ContainerAlreadyExists)
         fields = {name: getattr(deleted, name) for name in Container.__struct_fields__}
-        tx.put(Container(**fields))
+        tx.put(Container(**fields | {"keeping": settings_of(tx, target.account).keeping}))
         tx.delete(DeletedContainer, deleted.account, deleted.name, deleted.version)
 
     await ctx.engine.write(target.scope, commit)
