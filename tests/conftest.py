@@ -42,6 +42,13 @@ def steady(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
         yield server
 
 
+@pytest.fixture(scope="session")
+def steady_postgres(databases: PostgresServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """The same on PostgreSQL."""
+    with running(tmp_path_factory.mktemp("steady"), database=databases.make_database()) as server:
+        yield server
+
+
 @pytest.fixture
 def server(sqlite: Running) -> Iterator[Running]:
     """The server a test talks to; whatever it logs as an error fails the test."""

@@ -23,7 +23,7 @@ async def new_table(server: Running) -> AsyncIterator[TableClient]:
         yield await service.create_table(f"sdk{uuid.uuid4().hex[:16]}")
 
 
-@pytest.fixture(params=["steady", "postgres"])
+@pytest.fixture(params=["steady", "steady_postgres"])
 def server(request: pytest.FixtureRequest) -> Running:
     server: Running = request.getfixturevalue(request.param)
     return server
