@@ -3,23 +3,27 @@
 import asyncio
 import contextlib
 import secrets
+import socket
 import ssl
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from verditer.config import Config, Listen
 from verditer.jobs.collect import Collector
 from verditer.jobs.copy import Copier
 from verditer.partition.engine import Engine
+from verditer.partition.shared import SharedStore
 from verditer.partition.sqlite import SqliteEngine
+from verditer.rest.accept import Member
 from verditer.rest.admin import Admin
 from verditer.rest.auth.oauth import Trust, authorization_uri_of, basic_trust
 from verditer.rest.exchange import Exchange
 from verditer.rest.message import Response
-from verditer.rest.observe import Metrics, RequestLog
+from verditer.rest.observe import Board, Metrics, RequestLog
 from verditer.rest.pipeline import Pipeline
-from verditer.rest.server import HttpServer
+from verditer.rest.server import Handler, HttpServer
 from verditer.rest.services import SERVICES
 from verditer.services.context import Context
 from verditer.services.fetch import Fetcher
@@ -32,12 +36,25 @@ if TYPE_CHECKING:
     from verditer.rest.auth.issuer import DevelopmentIssuer
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Worker:
+    """One of several processes that serve the same ports from one store, and what it has in common with the others."""
+
+    number: int
+    again: bool  # it takes the place of one that died
+    sockets: dict[str, list[socket.socket]]  # by service
+    board: Board
+    member: Member
+    store: SharedStore | None  # None with PostgreSQL
+
+
 class App:
     """A server that can be started and stopped inside a running loop: the command line does it, and so do tests."""
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, worker: Worker | None = None) -> None:
         self.config = config
-        self.engine = _engine(config)
+        self.worker = worker
+        self.engine = _engine(config, worker)
         self.ctx = Context(
             engine=self.engine,
             extents=_extents(config, lambda: self.engine.now()),
@@ -45,7 +62,8 @@ class App:
             inline_limit=config.inline_limit,
             fetcher=Fetcher(config.outbound),
         )
-        self.metrics = Metrics()
+        self.metrics = Metrics(worker.board, worker.number) if worker is not None else Metrics()
+        self._posting: asyncio.Task[None] | None = None
         self.log = None if config.silent else RequestLog(config.log_format, self.engine.now)
         self.servers: dict[str, HttpServer] = {}
         self.copier = Copier(self.ctx)
@@ -59,23 +77,22 @@ class App:
             pipeline = Pipeline(
                 self.ctx, service, observer=self._observer(service.name), product_style=self.config.product_style, trust=trust
             )
-            listen: Listen = getattr(self.config, service.name)
-            self.servers[service.name] = HttpServer(
-                pipeline.handle, listen.host, listen.port, ssl=tls, name=service.name.capitalize()
-            )
+            self.servers[service.name] = self._server(pipeline.handle, service.name, tls)
         admin = Admin(self.ctx, self.metrics, test_control=self.config.test_control, issuer=issuer)
-        listen = self.config.admin
-        self.servers["admin"] = HttpServer(admin.handle, listen.host, listen.port, name="Admin")
+        self.servers["admin"] = self._server(admin.handle, "admin", None)
+        first = self.worker is None or self.worker.number == 0
         try:
-            await apply_configured(self.ctx)
+            if first and not (self.worker is not None and self.worker.again):
+                await apply_configured(self.ctx)
             await self.ctx.extents.open()
             for server in self.servers.values():
                 await server.start()
         except BaseException:  # a signal in mid-start included: the engine's threads would keep the process alive
             await self.stop()
             raise
-        self.collector.start()
+        self.collector.start(collecting=first)
         self.copier.start()
+        self._posting = asyncio.get_running_loop().create_task(self.metrics.keep_posted())
 
     async def stop(self) -> None:
         """Stop accepting, let running requests finish, then put everything away."""
@@ -83,6 +100,8 @@ class App:
             await self._stop_servers(self.config.grace_seconds)
         except asyncio.CancelledError:  # a second signal: whoever is slow is cut off
             await self._stop_servers(0)
+        if self._posting is not None:
+            self._posting.cancel()
         await self.copier.stop()
         self.ctx.fetcher.close()
         await self.collector.stop()
@@ -90,6 +109,13 @@ class App:
         await self.engine.close()
         if self.log is not None:
             self.log.flush()
+
+    def _server(self, handler: Handler, service: str, tls: ssl.SSLContext | None) -> HttpServer:
+        listen: Listen = getattr(self.config, service)
+        shared: dict[str, Any] = {}
+        if self.worker is not None:
+            shared = {"sockets": self.worker.sockets[service], "member": self.worker.member}
+        return HttpServer(handler, listen.host, listen.port, ssl=tls, name=service.capitalize(), **shared)
 
     async def _stop_servers(self, grace_seconds: float) -> None:
         await asyncio.gather(*[server.stop(grace_seconds) for server in self.servers.values()])
@@ -106,11 +132,13 @@ class App:
         return both
 
 
-def _engine(config: Config) -> Engine:
+def _engine(config: Config, worker: Worker | None) -> Engine:
     if config.database is not None:
         from verditer.partition.postgres import PostgresEngine  # an extra: psycopg is installed only where it is used
 
         return PostgresEngine(config.database)
+    if worker is not None:
+        return SqliteEngine(config.location, shared=worker.store, worker=worker.number)
     return SqliteEngine(None if config.in_memory else config.location)
 
 
@@ -158,9 +186,9 @@ def _trust(config: Config) -> tuple[Trust | None, "DevelopmentIssuer | None"]:
     return trust, None
 
 
-async def run(config: Config, started: Callable[[App], None]) -> None:
+async def run(config: Config, started: Callable[[App], None], worker: Worker | None = None) -> None:
     """Serve until the task is cancelled."""
-    app = App(config)
+    app = App(config, worker)
     await app.start()
     started(app)
     try:

@@ -5,12 +5,14 @@ import asyncio
 import base64
 import contextlib
 import ctypes
+import gc
 import importlib.util
 import ipaddress
 import logging
 import os
 import signal
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +21,12 @@ import uvloop
 from verditer import __version__
 from verditer.app import App, run
 from verditer.config import SETTINGS_FILE, Config, Listen, OAuth, SettingsFile, read_settings_file, with_settings
+from verditer.core.clock import NODES
 from verditer.core.errors import StorageError
 from verditer.core.limits import MIB
 from verditer.services.account import DEVELOPMENT_KEY, Account, development_accounts, parse_accounts
 from verditer.services.fetch import Outbound
+from verditer.workers import Seat, Workers
 
 _PORTS = {"blob": 10000, "queue": 10001, "table": 10002, "file": 10003, "admin": 10009}
 
@@ -35,13 +39,20 @@ def main(arguments: list[str] | None = None) -> int:
         return _complain(str(error))
     _start_logging(config)
     _keep_freed_memory()
+    count = config.workers or _usual_workers(config)
+    if count == 1:
+        return _ending(lambda: uvloop.run(_serve(config)))
+    return _ending(lambda: Workers(config, count, lambda seat: _ending(lambda: uvloop.run(_work(config, seat)))).run())
+
+
+def _ending(serve: Callable[[], int | None]) -> int:
+    """The status of the process: whatever keeps it from serving is said in one line."""
     try:
-        uvloop.run(_serve(config))
+        return serve() or 0
     except (OSError, ValueError, StorageError) as error:
         return _complain(getattr(error, "reason", None) or getattr(error, "message", None) or str(error))
-    except KeyboardInterrupt:
-        pass
-    return 0
+    except (KeyboardInterrupt, asyncio.CancelledError):  # stopped before it served
+        return 0
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -58,6 +69,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--database", help="a PostgreSQL URL to keep records in, instead of the embedded store")
     add("--inMemoryPersistence", action="store_true", help="keep everything in memory and forget it at the end")
     add("--extentMemoryLimit", type=float, help="megabytes of large bodies to keep with --inMemoryPersistence")
+    add("--workers", type=int, help="processes that serve together (default: 2 with the embedded store on disk, else 1)")
     for name, port in _PORTS.items():
         add(f"--{name}Host", help=f"address the {name} port listens on (default: 127.0.0.1)")
         add(f"--{name}Port", type=int, help=f"{name} port, 0 for any free one (default: {port})")
@@ -95,6 +107,7 @@ def _config(flags: argparse.Namespace) -> Config:
         raise ValueError("--database and --inMemoryPersistence exclude each other")
     if "database" in given:
         _database_parts(given["database"])
+    _check_workers(given)
     settings: dict[str, Any] = {
         "in_memory": given.get("inMemoryPersistence", False),
         "memory_limit": int(given["extentMemoryLimit"] * MIB) if "extentMemoryLimit" in given else None,
@@ -103,10 +116,22 @@ def _config(flags: argparse.Namespace) -> Config:
         "outbound": _outbound(given),
         "accounts": with_settings(_accounts(), _settings_file(given.get("config")), os.environ),
     }
-    same = ("location", "database", "cert", "key", "development_tls", "silent", "debug", "log_format", "test_control")
+    same = ("location", "database", "cert", "key", "development_tls", "silent", "debug", "log_format", "test_control", "workers")
     settings |= {name: given[name] for name in same if name in given}
     listens = _listens(given)
     return Config(**settings, **listens, oauth=_oauth(given, listens))
+
+
+def _check_workers(given: dict[str, Any]) -> None:
+    workers = given.get("workers", 1)
+    if not 1 <= workers <= NODES:
+        raise ValueError(f"--workers {workers}: from 1 to {NODES}")
+    if workers > 1 and "inMemoryPersistence" in given:
+        raise ValueError("--workers needs a folder or a database: with --inMemoryPersistence there is one process")
+
+
+def _usual_workers(config: Config) -> int:
+    return 1 if config.in_memory or config.database is not None or (os.cpu_count() or 1) < 2 else 2
 
 
 def _outbound(given: dict[str, Any]) -> Outbound:
@@ -212,7 +237,36 @@ async def _serve(config: Config) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, task.cancel)
-    await run(config, lambda app: print(_banner(app), flush=True))
+    await run(config, _welcome)
+
+
+async def _work(config: Config, seat: Seat) -> None:
+    """The same as one of several. They start one after another, so the last one speaks for all."""
+    task = asyncio.current_task()
+    assert task is not None
+    seat.obey(task.cancel)
+    last = seat.is_last and not seat.worker.again
+
+    def started(app: App) -> None:
+        if last:
+            _welcome(app)
+        else:
+            _settle_memory()
+        seat.say_ready()
+
+    await run(config, started, seat.worker)
+
+
+def _welcome(app: App) -> None:
+    print(_banner(app), flush=True)
+    _settle_memory()
+
+
+def _settle_memory() -> None:
+    """What is there after the start stays: the garbage collector need not look at it again and again, nor so often."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 50)
 
 
 def _banner(app: App) -> str:

@@ -37,6 +37,7 @@ class OAuth(msgspec.Struct, frozen=True, kw_only=True):
 class Config(msgspec.Struct, frozen=True, kw_only=True):
     location: Path = Path("verditer-data")
     in_memory: bool = False
+    workers: int | None = None  # processes that serve together; None: two where that is of use
     memory_limit: int | None = None  # bytes of large bodies kept in memory, with in_memory
     database: str | None = None  # a PostgreSQL URL; None is the embedded store in `location`
     blob: Listen = Listen(port=10000)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.contract.postgres import PostgresServer, running_server
-from tests.contract.stores import PostgresStore, SqliteStore, Store
+from tests.contract.stores import PostgresStore, SqliteStore, Store, WorkersStore
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -27,11 +27,16 @@ def postgres_server() -> Iterator[PostgresServer]:
         yield server
 
 
-@pytest.fixture(params=["sqlite", "sqlite-memory", "postgres"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
+@pytest.fixture(params=["sqlite", "sqlite-memory", "sqlite-workers", "postgres"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
     if request.param == "postgres":
-        return PostgresStore(request.getfixturevalue("postgres_server"))
-    return SqliteStore(tmp_path / "store" if request.param == "sqlite" else None)
+        yield PostgresStore(request.getfixturevalue("postgres_server"))
+    elif request.param == "sqlite-workers":
+        workers = WorkersStore(tmp_path / "store")
+        yield workers
+        workers.together.close()
+    else:
+        yield SqliteStore(tmp_path / "store" if request.param == "sqlite" else None)
 
 
 @pytest.fixture

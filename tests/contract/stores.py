@@ -1,6 +1,7 @@
 """The stores that engines are tested on. A store outlives its engines: opening another engine on it is a restart, or one more
 process."""
 
+import itertools
 import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -10,11 +11,13 @@ from typing import Protocol
 import psycopg
 
 from tests.contract.postgres import PostgresServer
+from verditer.core.clock import NODES
 from verditer.core.dates import system_ticks
 from verditer.core.records.record import Record
 from verditer.partition import schema
 from verditer.partition.engine import Engine
 from verditer.partition.postgres import PostgresEngine
+from verditer.partition.shared import SharedStore
 from verditer.partition.sqlite import SqliteEngine
 
 
@@ -71,7 +74,10 @@ class SqliteStore:
         self.clock_error = 0  # ticks by which the machine's clock is wrong
 
     def build(self, records: tuple[type[Record], ...] = RECORDS) -> Engine:
-        return SqliteEngine(self._folder, source=lambda: system_ticks() + self.clock_error, records=records)
+        return SqliteEngine(self._folder, source=self._time, records=records)
+
+    def _time(self) -> int:
+        return system_ticks() + self.clock_error
 
     def set_schema_version(self, version: int) -> None:
         assert self._folder is not None
@@ -79,6 +85,21 @@ class SqliteStore:
         with connection:
             connection.execute("UPDATE store SET value = ? WHERE name = 'schema'", (version,))
         connection.close()
+
+
+class WorkersStore(SqliteStore):
+    """Each engine on it is a worker with a number of its own."""
+
+    shared = True
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.together = SharedStore(folder)
+        self._numbers = itertools.count()
+
+    def build(self, records: tuple[type[Record], ...] = RECORDS) -> Engine:
+        number = next(self._numbers) % NODES
+        return SqliteEngine(self._folder, shared=self.together, worker=number, source=self._time, records=records)
 
 
 class PostgresStore:

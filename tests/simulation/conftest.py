@@ -60,7 +60,7 @@ def shared_postgres(tmp_path_factory: pytest.TempPathFactory, simulation_postgre
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def fleet(request: pytest.FixtureRequest) -> Iterator[Fleet]:
-    """One process on SQLite, or two on one PostgreSQL. Whatever it logs as an error fails the test."""
+    """Two workers on SQLite, or two servers on one PostgreSQL. Whatever it logs as an error fails the test."""
     fleet: Fleet = request.getfixturevalue(f"shared_{request.param}")
     before = len(fleet.log)
     yield fleet

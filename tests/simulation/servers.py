@@ -1,6 +1,6 @@
 """Real server processes: started on ports of their own, killed without warning, started again on the same data.
 
-A fleet is what clients meet: one process on SQLite, or two on one PostgreSQL with a shared folder of extents.
+A fleet is what clients meet: two workers on SQLite, or two servers on one PostgreSQL with a shared folder of extents.
 """
 
 import ctypes
@@ -21,7 +21,7 @@ SERVICES = ("blob", "queue", "table", "file", "admin")
 
 
 class Server:
-    """One process. `log` is everything it ever wrote to stderr, over all its starts."""
+    """One server, on SQLite with two workers. `log` is everything it ever wrote to stderr, over all its starts."""
 
     def __init__(self, folder: Path, *flags: str, max_file_bytes: int | None = None) -> None:
         self.folder = folder
@@ -45,10 +45,11 @@ class Server:
     def spawn(self) -> None:
         """Begin to start, and wait for nothing."""
         ports = [part for name in SERVICES for part in (f"--{name}Port", "0")]
-        command = [sys.executable, "-m", "verditer", "--location", str(self.folder), "--silent", "--test-control", *ports]
+        workers = [] if "--database" in self._flags else ["--workers", "2"]
+        command = [sys.executable, "-m", "verditer", "--location", str(self.folder), "--silent", "--test-control"]
         with self._log.open("a") as log:
             self._process = subprocess.Popen(
-                [*command, *self._flags],
+                [*command, *ports, *workers, *self._flags],
                 stdout=subprocess.PIPE,
                 stderr=log,
                 text=True,
@@ -77,6 +78,13 @@ class Server:
         self._process.stdout.close()
         self._process = None
         return code
+
+    @property
+    def workers(self) -> list[int]:
+        """Their process ids."""
+        assert self._process is not None
+        parent = self._process.pid
+        return [int(word) for word in Path(f"/proc/{parent}/task/{parent}/children").read_text().split()]
 
     @property
     def alive(self) -> bool:

@@ -42,6 +42,7 @@ def config_of(monkeypatch: pytest.MonkeyPatch) -> Flags:
 
     monkeypatch.setattr(cli, "run", run)
     monkeypatch.setattr(cli, "_start_logging", lambda config: None)
+    monkeypatch.setattr(cli, "_usual_workers", lambda config: 1)
 
     def parse(*flags: str) -> Config:
         assert cli.main(list(flags)) == 0
@@ -126,6 +127,10 @@ def test_azurites_flags_are_taken_all_at_once(config_of: Flags) -> None:
         ("--pwd word", 1, "--cert"),
         ("--database postgresql://h/d --inMemoryPersistence", 1, "exclude each other"),
         ("--database sesame", 1, "postgresql://"),
+        ("--workers 0", 1, "--workers 0"),
+        ("--workers 65", 1, "from 1 to 64"),
+        ("--workers two", 2, "--workers"),
+        ("--workers 2 --inMemoryPersistence", 1, "--inMemoryPersistence"),
         ("--cert no-such-file.pem", 1, "no-such-file.pem"),
         ("--database postgresql://127.0.0.1:1/none", 1, "port 1"),
     ],

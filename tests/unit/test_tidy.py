@@ -190,7 +190,7 @@ def test_the_import_linter_knows_every_room() -> None:
     layers = next(contract["layers"] for contract in contracts if contract["type"] == "layers")
     known = {room.strip() for layer in layers for room in layer.split("|")}
     rooms = {f"verditer.{path.parent.name}" for path in (ROOT / "verditer").glob("*/__init__.py")}
-    assert rooms | {"verditer.app", "verditer.cli"} == known
+    assert rooms | {"verditer.app", "verditer.workers", "verditer.cli"} == known
     assert any(contract["type"] == "forbidden" and contract["source_modules"] == ["verditer.rest"] for contract in contracts)
 
 

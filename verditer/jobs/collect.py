@@ -66,12 +66,13 @@ class Collector:
         self._swept = 0
         self._tasks: list[asyncio.Task[None]] = []
 
-    def start(self) -> None:
-        """Announcing has a task of its own: however long a round takes, the process must not fall silent."""
-        loop = asyncio.get_running_loop()
-        announcing = self._repeat(self._announce, "announcing", ANNOUNCE_SECONDS, at_once=True)
-        collecting = self._repeat(self.collect, "collecting", self._every, at_once=False)
-        self._tasks = [loop.create_task(announcing), loop.create_task(collecting)]
+    def start(self, *, collecting: bool = True) -> None:
+        """Announcing has a task of its own: however long a round takes, the process must not fall silent. Of the workers of one
+        store each announces, and one collects."""
+        work = [self._repeat(self._announce, "announcing", ANNOUNCE_SECONDS, at_once=True)]
+        if collecting:
+            work.append(self._repeat(self.collect, "collecting", self._every, at_once=False))
+        self._tasks = [asyncio.get_running_loop().create_task(task) for task in work]
 
     async def stop(self) -> None:
         for task in self._tasks:

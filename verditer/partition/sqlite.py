@@ -3,11 +3,13 @@
 One writer thread takes all bodies that wait, runs them one after another, commits once and answers all of them: a sync is
 shared by whoever came while the last one ran (group commit). Short reads run inline on a connection of their own, which in
 WAL mode is a snapshot that neither waits nor is waited for; long ones run on reader threads.
+
+Several workers, forked by one process, may serve one folder (`shared.py`): their writers take turns, batch by batch, and each
+issues ticks of its own number.
 """
 
 import asyncio
 import contextlib
-import fcntl
 import os
 import queue
 import shutil
@@ -27,6 +29,7 @@ from verditer.core.errors import Code, StorageError
 from verditer.core.records.record import Part, Record, Span, key_of
 from verditer.partition import migrations, schema
 from verditer.partition.engine import EngineUnavailable, Mark, Scope, Transaction
+from verditer.partition.shared import SharedStore, Turn
 
 R = TypeVar("R", bound=Record)
 T = TypeVar("T")
@@ -37,39 +40,59 @@ TICK_RESERVE = seconds(0.1)  # ticks are reserved ahead this far, so a restart c
 
 
 class SqliteEngine:
-    """`folder` None keeps everything in memory: a folder that is gone with the process."""
+    """`folder` None keeps everything in memory: a folder that is gone with the process. Workers have a number each, and bring
+    what they share."""
 
     def __init__(
-        self, folder: Path | None, *, source: Callable[[], int] = system_ticks, records: Sequence[type[Record]] = schema.RECORDS
+        self,
+        folder: Path | None,
+        *,
+        shared: SharedStore | None = None,
+        worker: int = 0,
+        source: Callable[[], int] = system_ticks,
+        records: Sequence[type[Record]] = schema.RECORDS,
     ) -> None:
         self._folder = folder
+        self._given = shared
+        self._number = worker
         self._source = source
         self._records = records
         self._waiting: queue.SimpleQueue[_Work | None] = queue.SimpleQueue()
         self._scratch: Path | None = None
 
     async def open(self) -> None:
-        folder = self._folder or self._make_scratch()
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self._lock_file = _lock(folder / "verditer.lock")
-        self._file = folder / "verditer.db"
-        writer = self._connect()
+        self._shared = self._given or SharedStore(self._folder or self._make_scratch())
+        self._file = self._shared.folder / "verditer.db"
+        turn = Turn(self._shared.folder)
         try:
-            _prepare(writer, self._records)
+            with turn.taken():  # two that start at once would meet at making the tables
+                writer, floor = self._open_writer()
         except BaseException:
-            writer.close()
-            os.close(self._lock_file)
+            turn.close()
+            self._let_go()
             raise
-        (floor,) = writer.execute("SELECT reserved FROM node WHERE number = 0").fetchone()
-        (offset,) = writer.execute("SELECT value FROM store WHERE name = 'clock_offset'").fetchone()
-        self._clock = HybridClock(self._source, floor=floor)
-        self._clock.offset = offset
+        self._clock = HybridClock(self._shared.clock(self._source), self._number, floor)
         self._reader = self._connect()
         self._readers = ThreadPoolExecutor(READERS, "verditer-reader")
         self._local = threading.local()
         self._opened: list[sqlite3.Connection] = [self._reader]
-        self._writer = threading.Thread(target=_Writer(writer, self._clock, self._waiting, floor).run, name="verditer-writer")
+        work = _Writer(writer, self._clock, self._waiting, floor, self._number, self._shared, turn)
+        self._writer = threading.Thread(target=work.run, name="verditer-writer")
         self._writer.start()
+
+    def _open_writer(self) -> tuple[sqlite3.Connection, int]:
+        """The connection, and the highest tick this number may have issued before."""
+        writer = self._connect()
+        try:
+            _prepare(writer, self._records)
+            reserved = dict(writer.execute("SELECT number, reserved FROM node"))
+            (offset,) = writer.execute(_OFFSET).fetchone()
+        except BaseException:
+            writer.close()
+            raise
+        self._shared.move_clock_to(offset)
+        self._shared.begin_at(max(reserved.values()))
+        return writer, reserved[self._number]
 
     async def close(self) -> None:
         self._waiting.put(None)
@@ -77,7 +100,11 @@ class SqliteEngine:
         self._readers.shutdown()
         for connection in self._opened:
             connection.close()
-        os.close(self._lock_file)
+        self._let_go()
+
+    def _let_go(self) -> None:
+        if self._given is None:
+            self._shared.close()
         if self._scratch is not None:
             shutil.rmtree(self._scratch, ignore_errors=True)
 
@@ -91,18 +118,20 @@ class SqliteEngine:
         return await asyncio.get_running_loop().run_in_executor(self._readers, self._scan, body)
 
     async def write(self, scope: Scope, body: Callable[[Transaction], T]) -> T:
-        loop = asyncio.get_running_loop()
-        done: asyncio.Future[T] = loop.create_future()
-        self._waiting.put(_Work(body, done, loop))
-        return await done
+        return await self._enqueue(body, None)
 
     async def move_clock(self, ticks: int) -> None:
-        def move(tx: Transaction) -> None:
+        def move(tx: Transaction) -> int:
             assert isinstance(tx, _Transaction)
-            self._clock.offset += ticks
-            tx.set_store("clock_offset", self._clock.offset)
+            return tx.move_offset(ticks)
 
-        await self.write((), move)
+        await self._enqueue(move, self._shared.move_clock_to)
+
+    async def _enqueue(self, body: Callable[[Transaction], T], committed: Callable[[T], None] | None) -> T:
+        loop = asyncio.get_running_loop()
+        done: asyncio.Future[T] = loop.create_future()
+        self._waiting.put(_Work(body, done, loop, committed))
+        return await done
 
     def _make_scratch(self) -> Path:
         shared_memory = Path("/dev/shm")
@@ -133,17 +162,6 @@ class SqliteEngine:
             return body(_Transaction(connection, self._clock))
         finally:
             connection.execute("COMMIT")
-
-
-def _lock(path: Path) -> int:
-    """One process per folder: the clock and the writer thread are this process's own."""
-    file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(file)
-        raise EngineUnavailable(f"{path.parent} is in use by another verditer process") from None
-    return file
 
 
 def _prepare(connection: sqlite3.Connection, records: Sequence[type[Record]]) -> None:
@@ -184,6 +202,7 @@ def _sieve_of(mark: Mark) -> tuple[str, tuple[bytes | float, ...]]:
     return f"({number} OR {behind}2) IN (x'2249', x'222D'))", (mark.text, low, high, mark.text)
 
 
+_OFFSET = "SELECT value FROM store WHERE name = 'clock_offset'"
 _ADD = "INSERT INTO counter VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = value + excluded.value"
 
 
@@ -265,44 +284,64 @@ class _Transaction:
         self.written = True
         self._execute("DELETE FROM counter WHERE key = ?", (key_of(*counter),))
 
-    def set_store(self, name: str, value: int) -> None:
+    def move_offset(self, ticks: int) -> int:
         self.written = True
-        self._execute("UPDATE store SET value = ? WHERE name = ?", (value, name))
+        self._execute("UPDATE store SET value = value + ? WHERE name = 'clock_offset'", (ticks,))
+        return int(self._execute(_OFFSET).fetchone()[0])
 
 
 class _Work:
-    """A body that waits for the writer, and where its outcome goes."""
+    """A body that waits for the writer, and where its outcome goes. `committed` hears of it before any other worker writes."""
 
-    __slots__ = ("body", "done", "error", "loop", "result")
+    __slots__ = ("body", "committed", "done", "error", "loop", "result")
 
-    def __init__(self, body: Callable[[Transaction], Any], done: "asyncio.Future[Any]", loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(
+        self,
+        body: Callable[[Transaction], Any],
+        done: "asyncio.Future[Any]",
+        loop: asyncio.AbstractEventLoop,
+        committed: Callable[[Any], None] | None,
+    ) -> None:
         self.body = body
         self.done = done
         self.loop = loop
+        self.committed = committed
         self.result: Any = None
         self.error: BaseException | None = None
 
 
 class _Writer:
-    """The writer thread: batch after batch, one commit each."""
+    """The writer thread: batch after batch, one commit each, in turn with the other workers' writers."""
 
     def __init__(
-        self, connection: sqlite3.Connection, clock: HybridClock, waiting: "queue.SimpleQueue[_Work | None]", reserved: int
+        self,
+        connection: sqlite3.Connection,
+        clock: HybridClock,
+        waiting: "queue.SimpleQueue[_Work | None]",
+        reserved: int,
+        number: int,
+        shared: SharedStore,
+        turn: Turn,
     ) -> None:
         self._connection = connection
         self._clock = clock
         self._waiting = waiting
         self._reserved = reserved
+        self._number = number
+        self._shared = shared
+        self._turn = turn
 
     def run(self) -> None:
-        while (first := self._waiting.get()) is not None:
-            batch, last = self._gather(first)
-            self._commit(batch)
+        last = False
+        while not last and (first := self._waiting.get()) is not None:
+            with self._turn.taken():
+                batch, last = self._gather(first)  # and who came while this one waited for its turn
+                self._commit(batch)
             _answer(batch)
-            if last:
-                break
-        self._store_tick(self._clock.last)
+        with self._turn.taken():
+            self._store_tick(self._clock.last)
         self._connection.close()
+        self._turn.close()
 
     def _gather(self, first: _Work) -> tuple[list[_Work], bool]:
         batch = [first]
@@ -333,6 +372,7 @@ class _Writer:
                 self._store_tick(reserved)
             self._connection.execute("COMMIT")
             self._reserved = reserved
+            self._tell_workers(batch)
         except sqlite3.Error as error:
             with contextlib.suppress(sqlite3.Error):
                 self._connection.execute("ROLLBACK")
@@ -351,8 +391,14 @@ class _Writer:
             return tx.written
         return False
 
+    def _tell_workers(self, batch: list[_Work]) -> None:
+        self._shared.committed(self._clock.now())
+        for work in batch:
+            if work.committed is not None and work.error is None:
+                work.committed(work.result)
+
     def _store_tick(self, tick: int) -> None:
-        self._connection.execute("UPDATE node SET reserved = ? WHERE number = 0", (tick,))
+        self._connection.execute("UPDATE node SET reserved = ? WHERE number = ?", (tick, self._number))
 
 
 def _refusal(error: sqlite3.Error) -> Exception:

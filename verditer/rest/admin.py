@@ -63,7 +63,7 @@ class Admin:
         from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
         registry = CollectorRegistry()
-        registry.register(self._metrics)
+        registry.register(self._metrics.of_all_workers())
         return Response(status=200, headers=[("Content-Type", CONTENT_TYPE_LATEST)], body=generate_latest(registry))
 
     async def clock(self, request: Request) -> Response:

@@ -67,6 +67,9 @@ class HttpConnection(asyncio.Protocol):
         self.secure = transport.get_extra_info("ssl_object") is not None
         if not self._server.admit(self):
             self._reader.stop()
+            if self._server.stopping:  # it came in the last moment: to its client, as if in the moment after
+                self._transport.abort()
+                return
             self._tell(Refusal(503, "ServerBusy", "The server has too many connections. Please retry your request."))
             self._transport.close()
 

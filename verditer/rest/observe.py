@@ -6,10 +6,14 @@ are turned into Prometheus samples only when somebody asks.
 
 import asyncio
 import json
+import mmap
 import sys
+import zlib
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, TextIO
+
+import msgspec
 
 from verditer.core.dates import iso
 from verditer.rest.exchange import Exchange
@@ -19,6 +23,9 @@ if TYPE_CHECKING:
     from prometheus_client.core import Metric
 
 FLUSH_SECONDS = 0.1
+PIPE_CHARACTERS = 4096  # what Linux writes to a pipe in one go, and a line is ASCII
+POST_SECONDS = 1.0
+SLOT_BYTES = 1 << 20  # for a worker's counters; what is not used costs nothing
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0)
 
 
@@ -37,10 +44,20 @@ class RequestLog:
         self._lines.append(self._line(exchange, response, seconds, self._now()))
 
     def flush(self) -> None:
+        """In pieces that a pipe takes whole: other workers write to it too, and no line of theirs lands inside one of ours."""
         lines, self._lines = self._lines, []
-        if lines:
-            self._out.write("\n".join(lines) + "\n")
-            self._out.flush()
+        piece = ""
+        for line in lines:
+            if piece and len(piece) + len(line) >= PIPE_CHARACTERS:
+                self._write(piece)
+                piece = ""
+            piece += line + "\n"
+        if piece:
+            self._write(piece)
+
+    def _write(self, piece: str) -> None:
+        self._out.write(piece)
+        self._out.flush()
 
 
 def _plain(exchange: Exchange, response: Response, seconds: float, now: int) -> str:
@@ -82,14 +99,94 @@ def _size(response: Response) -> int:
     return response.length if response.length is not None else len(response.body) if isinstance(response.body, bytes) else 0
 
 
-class Metrics:
-    """Requests by service, operation and status; their duration; bytes both ways."""
+class Counts(msgspec.Struct, array_like=True):
+    """What one worker has counted, as it lies in shared memory."""
 
-    def __init__(self) -> None:
+    requests: list[tuple[str, str, int, int]]
+    durations: list[tuple[str, str, list[float]]]
+    received: dict[str, int]
+    sent: dict[str, int]
+
+
+class Board:
+    """Memory in which each worker keeps what it has counted, for the others to add up. Made before they are forked.
+
+    Whoever reads while the owner writes finds that the sum is wrong, and looks again."""
+
+    def __init__(self, workers: int) -> None:
+        self._slots = [mmap.mmap(-1, SLOT_BYTES) for _ in range(workers)]
+
+    def post(self, worker: int, counts: Counts) -> None:
+        text = msgspec.msgpack.encode(counts)
+        if len(text) <= SLOT_BYTES - 8:
+            self._slots[worker][: len(text) + 8] = len(text).to_bytes(4, "little") + zlib.crc32(text).to_bytes(4, "little") + text
+
+    def read(self, worker: int) -> Counts | None:
+        """None when that worker has counted nothing yet."""
+        slot = self._slots[worker]
+        for _ in range(100):
+            length, check = int.from_bytes(slot[:4], "little"), int.from_bytes(slot[4:8], "little")
+            if not length:
+                return None
+            text = slot[8 : 8 + length]
+            if zlib.crc32(text) == check:
+                return msgspec.msgpack.decode(text, type=Counts)
+        return None
+
+    def others(self, worker: int) -> Iterator[Counts]:
+        for number in range(len(self._slots)):
+            if number != worker and (counts := self.read(number)) is not None:
+                yield counts
+
+
+class Metrics:
+    """Requests by service, operation and status; their duration; bytes both ways. A worker keeps them on the board too, and goes
+    on from there when it is started again: counters never fall."""
+
+    def __init__(self, board: Board | None = None, worker: int = 0) -> None:
+        self._board = board
+        self._worker = worker
+        self._posted = 0
         self._requests: defaultdict[tuple[str, str, int], int] = defaultdict(int)
         self._durations: defaultdict[tuple[str, str], list[float]] = defaultdict(lambda: [0.0] * (len(BUCKETS) + 2))
         self._received: defaultdict[str, int] = defaultdict(int)
         self._sent: defaultdict[str, int] = defaultdict(int)
+        if board is not None and (before := board.read(worker)) is not None:
+            self._add(before)
+
+    async def keep_posted(self) -> None:
+        """About once a second, when there is something new."""
+        while self._board is not None:
+            await asyncio.sleep(POST_SECONDS)
+            if (total := sum(self._requests.values())) != self._posted:
+                self._board.post(self._worker, self._counts())
+                self._posted = total
+
+    def _counts(self) -> Counts:
+        return Counts(
+            requests=[(*key, count) for key, count in self._requests.items()],
+            durations=[(*key, durations) for key, durations in self._durations.items()],
+            received=self._received,
+            sent=self._sent,
+        )
+
+    def _add(self, counts: Counts) -> None:
+        for service, operation, status, count in counts.requests:
+            self._requests[service, operation, status] += count
+        for service, operation, durations in counts.durations:
+            mine = self._durations[service, operation]
+            mine[:] = [one + other for one, other in zip(mine, durations, strict=True)]
+        for totals, more in ((self._received, counts.received), (self._sent, counts.sent)):
+            for service, count in more.items():
+                totals[service] += count
+
+    def of_all_workers(self) -> "Metrics":
+        if self._board is None:
+            return self
+        together = Metrics()
+        for counts in (self._counts(), *self._board.others(self._worker)):
+            together._add(counts)
+        return together
 
     def observer(self, service: str) -> Callable[[Exchange, Response, float], None]:
         def observe(exchange: Exchange, response: Response, seconds: float) -> None:
