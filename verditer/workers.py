@@ -43,7 +43,7 @@ class Seat:
         """`stop` is called whenever the parent says so."""
 
         def hear() -> None:
-            if not self._line.recv(1):
+            if not _heard_on(self._line):
                 os._exit(1)
             stop()
 
@@ -51,6 +51,14 @@ class Seat:
 
     def say_ready(self) -> None:
         self._line.sendall(_READY)
+
+
+def _heard_on(line: socket.socket) -> bytes:
+    """Nothing when the other side is gone, also where its end left unread words behind."""
+    try:
+        return line.recv(1)
+    except ConnectionResetError:
+        return b""
 
 
 @dataclass(kw_only=True, slots=True)
@@ -143,7 +151,7 @@ class Workers:
             os._exit(status)
 
     def _hear(self, child: _Child) -> None:
-        if child.line.recv(1) == _READY:
+        if _heard_on(child.line) == _READY:
             child.ready = True
             if child.number + 1 not in self._children and child.number + 1 < self._count and not self._stopping:
                 self._fork(child.number + 1, again=False)

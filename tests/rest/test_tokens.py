@@ -208,7 +208,7 @@ def test_basic_is_accepted_where_others_do_not_reach(monkeypatch: pytest.MonkeyP
     started: list[Config] = []
     monkeypatch.setattr(cli, "_start_logging", started.append)
     monkeypatch.setattr("uvloop.run", lambda serving: serving.close())
-    assert cli.main(["--oauth", "basic", *more]) == 0
+    assert cli.main(["--workers", "1", "--oauth", "basic", *more]) == 0
     assert started[0].oauth == OAuth(mode="basic")
 
 
