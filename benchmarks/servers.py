@@ -111,8 +111,8 @@ class Server:
             self._signal(self._process, signal.SIGCONT)
 
     def resident_bytes(self) -> int:
-        page_bytes = os.sysconf("SC_PAGE_SIZE")
-        return sum(int(stat[21]) * page_bytes for stat in self._stats())
+        """Pages that forked processes share are there once, so each process counts its share of them (PSS)."""
+        return sum(_resident_bytes(process) for process in self._processes())
 
     def user_seconds(self) -> float:
         """CPU time spent in the program itself so far, without the kernel's part."""
@@ -120,12 +120,16 @@ class Server:
 
     def _stats(self) -> Iterator[list[str]]:
         """/proc/<pid>/stat from its third field on, of every process in the server's session."""
-        assert self._process is not None
-        for path in Path("/proc").glob("[0-9]*/stat"):
+        for process in self._processes():
             with suppress(OSError):
-                stat = path.read_text().rpartition(")")[2].split()
-                if int(stat[3]) == self._process.pid:
-                    yield stat
+                yield _stat(process)
+
+    def _processes(self) -> Iterator[Path]:
+        assert self._process is not None
+        for process in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):
+                if int(_stat(process)[3]) == self._process.pid:
+                    yield process
 
     @staticmethod
     def _signal(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
@@ -160,3 +164,15 @@ def require_disk(folder: Path) -> None:
     kind = subprocess.run(["stat", "-f", "-c", "%T", folder], capture_output=True, text=True, check=True).stdout.strip()
     if kind in ("tmpfs", "ramfs"):
         raise CannotMeasure(f"{folder} is in memory ({kind}); name a folder on a disk with --folder")
+
+
+def _stat(process: Path) -> list[str]:
+    return (process / "stat").read_text().rpartition(")")[2].split()
+
+
+def _resident_bytes(process: Path) -> int:
+    with suppress(OSError):
+        for line in (process / "smaps_rollup").read_text().splitlines():
+            if line.startswith("Pss:"):
+                return int(line.split()[1]) * 1024
+    return 0

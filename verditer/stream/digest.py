@@ -7,8 +7,8 @@ import hashlib
 from base64 import b64encode
 
 import msgspec
-from awscrt.checksums import crc64nvme
 
+from verditer.core.crc64 import crc64nvme
 from verditer.core.errors import Code, StorageError
 
 

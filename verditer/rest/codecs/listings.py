@@ -1,6 +1,7 @@
 """The pages of List Containers and List Blobs. Written by hand into one string: a page of 5000 blobs is a hot path."""
 
-import base64
+from binascii import b2a_base64
+from functools import lru_cache
 from typing import Any
 from urllib.parse import quote
 
@@ -11,11 +12,13 @@ from verditer.core.records.blob import Blob, BlobType, DeletedBlob, DeletedSnaps
 from verditer.core.records.container import Container, DeletedContainer
 from verditer.core.records.copy import CopyState
 from verditer.core.tiers import state_of as tier_state_of
-from verditer.rest.codecs.xml import element, escape, is_representable, render
+from verditer.rest.codecs.xml import element, escape, is_plain, is_representable, render
 from verditer.services.blob.answers import BlobPage, ContainerPage, Prefix, VersionsOnly
 
 _ECHOES = (("prefix", "Prefix"), ("marker", "Marker"), ("maxresults", "MaxResults"), ("delimiter", "Delimiter"))
 _DAY = seconds(86400)
+_NO_HEADERS = ("<Content-Encoding /><Content-Language />", "<Cache-Control /><Content-Disposition />")
+_escaped = lru_cache(maxsize=256)(escape)  # content types are few
 _UNLEASED = "<LeaseStatus>unlocked</LeaseStatus><LeaseState>available</LeaseState>"
 
 
@@ -89,14 +92,16 @@ def _blob(blob: Blob, now: int, metadata: bool, tags: bool, state: str = "", *, 
     elif not state:
         state = _former(blob)
         retention = _retention(blob.deleted, blob.expires, now) if isinstance(blob, DeletedBlob) else ""
-    md5 = base64.b64encode(blob.content_md5).decode() if blob.content_md5 is not None else None
+    md5 = b2a_base64(blob.content_md5, newline=False).decode() if blob.content_md5 is not None else None
+    before, after = _NO_HEADERS
+    if blob.content_encoding or blob.content_language or blob.cache_control or blob.content_disposition:
+        before = f"{element('Content-Encoding', blob.content_encoding)}{element('Content-Language', blob.content_language)}"
+        after = f"{element('Cache-Control', blob.cache_control)}{element('Content-Disposition', blob.content_disposition)}"
     return (
         f"<Blob>{_name(blob.name)}{state}<Properties><Creation-Time>{rfc1123(blob.created)}</Creation-Time>"
         f"<Last-Modified>{rfc1123(blob.etag)}</Last-Modified><Etag>0x{blob.etag:X}</Etag>"
-        f"<Content-Length>{blob.size}</Content-Length><Content-Type>{escape(blob.content_type)}</Content-Type>"
-        f"{element('Content-Encoding', blob.content_encoding)}{element('Content-Language', blob.content_language)}"
-        f"<Content-CRC64 />{f'<Content-MD5>{md5}</Content-MD5>' if md5 else '<Content-MD5 />'}"
-        f"{element('Cache-Control', blob.cache_control)}{element('Content-Disposition', blob.content_disposition)}"
+        f"<Content-Length>{blob.size}</Content-Length><Content-Type>{_escaped(blob.content_type)}</Content-Type>{before}"
+        f"<Content-CRC64 />{f'<Content-MD5>{md5}</Content-MD5>' if md5 else '<Content-MD5 />'}{after}"
         f"{_sequence_number(blob)}<BlobType>{blob.blob_type.value}</BlobType>{_tier(blob, now)}{lease}"
         f"{_copy(blob.copy) if copy and blob.copy is not None else ''}"
         f"<ServerEncrypted>true</ServerEncrypted>{retention}{f'<TagCount>{len(blob.tags)}</TagCount>' if blob.tags else ''}"
@@ -127,6 +132,8 @@ def _uncommitted(staged: StagedBlob) -> str:
 
 
 def _name(name: str) -> str:
+    if is_plain(name):
+        return f"<Name>{name}</Name>"
     if is_representable(name):
         return f"<Name>{escape(name)}</Name>"
     return f'<Name Encoded="true">{quote(name, safe="/")}</Name>'

@@ -15,8 +15,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
 from struct import Struct
 
-from awscrt.checksums import crc64nvme
-
+from verditer.core.crc64 import crc64nvme
 from verditer.core.errors import Code, StorageError, invalid_header, missing_header
 from verditer.core.limits import MIB
 from verditer.rest.message import Body, Request

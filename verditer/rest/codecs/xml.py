@@ -23,6 +23,11 @@ def escape(text: str) -> str:
     return _SPECIAL.sub(lambda match: _ENTITIES.get(match[0], "\ufffd"), text)
 
 
+def is_plain(text: str) -> bool:
+    """Text that XML carries as it is."""
+    return _SPECIAL.search(text) is None
+
+
 def is_representable(text: str) -> bool:
     return _ILLEGAL.search(text) is None
 
