@@ -57,7 +57,8 @@ class Copier:
             except Exception:
                 logger.exception("looking for pending copies failed; it will be tried again")
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._ctx.copy_started.wait(), LOOK_SECONDS)
+                async with asyncio.timeout(LOOK_SECONDS):  # `wait_for` swallows a stop that comes together with the event
+                    await self._ctx.copy_started.wait()
             self._ctx.copy_started.clear()
 
     async def _begin(self) -> None:
