@@ -3,7 +3,6 @@ could not measure."""
 
 import argparse
 import dataclasses
-import os
 import pstats
 import signal
 import sys
@@ -12,14 +11,14 @@ from contextlib import AbstractContextManager, ExitStack, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 
-from benchmarks import driver, report, sides, wrk
+from benchmarks import driver, machine, report, sides, wrk
 from benchmarks.driver import Plan
 from benchmarks.question import Load, Question, times
 from benchmarks.questions import GROWTH, QUESTIONS, growth
 from benchmarks.report import Table
 from benchmarks.servers import ROOT, CannotMeasure, Side, require_disk
 
-NO_SLOWER = times(0.95)  # what a change has to keep of its base, question by question
+NO_SLOWER = times(0.95, optional=True)  # what a change has to keep of its base, question by question
 
 
 def main() -> int:
@@ -30,9 +29,9 @@ def main() -> int:
     plan = Plan(seconds=arguments.seconds, rounds=arguments.rounds, folder=arguments.folder)
     if arguments.profile:
         return profile(arguments.profile, plan)
-    load_average = os.getloadavg()[0]
-    tables = [measure_growth(arguments, plan)] if arguments.million else [measure_sides(arguments, plan)]
-    publish(report.document(tables, plan, load_average), save=arguments.save)
+    facts = machine.facts(plan.folder)  # before the run: others' work on the machine shows in the load average
+    tables = measure(arguments, plan)
+    publish(report.document(tables, plan, facts), save=arguments.save)
     return int(any(report.is_short(answer) for table in tables for answer in table.answers))
 
 
@@ -44,23 +43,40 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--folder", type=Path, default=Path("/var/tmp"), help="a folder on the disk to measure")
     parser.add_argument("--sides", default="azurite,verditer", help="any two of azurite, verditer, or a git revision of Verditer")
     parser.add_argument("--base", metavar="REV", help="compare with Verditer at this git revision instead of Azurite")
-    parser.add_argument("--million", action="store_true", help="compare Verditer holding a thousand blobs and a million")
+    parser.add_argument("--million", action="store_true", help="only compare Verditer holding a thousand blobs and a million")
     parser.add_argument("--objects", type=int, default=1_000_000, help="how many blobs a million is, for a short trial")
     parser.add_argument("--profile", metavar="QUESTION", help="where Verditer's main thread spends its time under this load")
-    parser.add_argument("--save", action="store_true", help="also write docs/benchmarks.md")
-    return parser.parse_args()
+    parser.add_argument("--save", action="store_true", help="ask everything, growth too, and write docs/benchmarks.md")
+    arguments = parser.parse_args()
+    if arguments.save and arguments.base:
+        parser.error("--save writes down the comparison with Azurite, --base is another one")
+    return arguments
+
+
+def measure(arguments: argparse.Namespace, plan: Plan) -> list[Table]:
+    sides_asked = () if arguments.million and not arguments.save else QUESTIONS
+    growth_asked = GROWTH if arguments.million or arguments.save else ()
+    check_names(arguments.questions, [*sides_asked, *growth_asked])
+    tables = []
+    if questions := chosen(sides_asked, arguments.questions):
+        tables.append(measure_sides(questions, arguments, plan))
+    if questions := chosen(growth_asked, arguments.questions):
+        tables.append(measure_growth(questions, arguments, plan))
+    return tables
+
+
+def check_names(names: Sequence[str], questions: Sequence[Question]) -> None:
+    known = {question.name for question in questions}
+    if unknown := set(names) - known:
+        raise CannotMeasure(f"no such question: {', '.join(sorted(unknown))}; there are {', '.join(sorted(known))}")
 
 
 def chosen(questions: Sequence[Question], names: Sequence[str]) -> list[Question]:
     """The rows of these names, or all."""
-    known = {question.name for question in questions}
-    if unknown := set(names) - known:
-        raise CannotMeasure(f"no such question: {', '.join(sorted(unknown))}; there are {', '.join(sorted(known))}")
     return [question for question in questions if not names or question.name in names]
 
 
-def measure_sides(arguments: argparse.Namespace, plan: Plan) -> Table:
-    questions = chosen(QUESTIONS, arguments.questions)
+def measure_sides(questions: list[Question], arguments: argparse.Namespace, plan: Plan) -> Table:
     if arguments.base:
         questions = [
             dataclasses.replace(question, budget=NO_SLOWER) if question.unit.warm else question for question in questions
@@ -71,11 +87,10 @@ def measure_sides(arguments: argparse.Namespace, plan: Plan) -> Table:
     return Table(title=f"{ours.label} and {theirs.label}", theirs=theirs.label, ours=ours.label, answers=answers)
 
 
-def measure_growth(arguments: argparse.Namespace, plan: Plan) -> Table:
-    questions = chosen(GROWTH, arguments.questions)
+def measure_growth(questions: list[Question], arguments: argparse.Namespace, plan: Plan) -> Table:
     with side(side_names(arguments)[1], plan) as ours:
         answers = list(driver.ask_grown(questions, ours, arguments.objects, plan))
-    few, many = f"{growth.FEW:,} blobs", f"{arguments.objects:,} blobs"
+    few, many = f"with {growth.FEW:,}", f"with {arguments.objects:,}"
     return Table(title=f"{ours.label} as it grows", theirs=few, ours=many, answers=answers)
 
 
@@ -98,6 +113,7 @@ def side(name: str, plan: Plan) -> AbstractContextManager[Side]:
 
 def profile(name: str, plan: Plan) -> int:
     """The question's load against our server alone, under cProfile."""
+    check_names([name], QUESTIONS)
     question = chosen(QUESTIONS, [name])[0]
     output = ROOT / "benchmarks" / "results" / f"{name}.prof"
     output.parent.mkdir(exist_ok=True)

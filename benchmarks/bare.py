@@ -1,7 +1,7 @@
 """The bare loops that large blobs are held against: what this machine reaches in plain Python with nothing of a storage service.
 
-`python -m benchmarks.bare FOLDER PORT` keeps one file. A PUT reads the socket while one thread digests and another writes, then
-syncs the file; a GET copies the file to the socket. Just enough HTTP that the same client measures it.
+`python -m benchmarks.bare FOLDER PORT` keeps a file for each path. A PUT reads the socket while one thread digests and another
+writes, then syncs the file; a GET copies the file to the socket. Just enough HTTP that the same client measures it.
 """
 
 import hashlib
@@ -19,28 +19,29 @@ CHUNKS_AHEAD = 8
 
 
 def serve(folder: Path, port: int) -> None:
-    path = folder / "blob"
-    path.touch()
     with socket.create_server((HOST, port)) as listener:
         while True:
             connection, _ = listener.accept()
-            threading.Thread(target=answer, args=(connection, path), daemon=True).start()
+            threading.Thread(target=answer, args=(connection, folder), daemon=True).start()
 
 
-def answer(connection: socket.socket, path: Path) -> None:
+def answer(connection: socket.socket, folder: Path) -> None:
     """Requests of one connection, until it closes."""
     with connection:
         while head := read_head(connection):
-            method, length = head
+            method, target, length = head
+            path = folder / hashlib.sha256(target.encode()).hexdigest()
             if method == "PUT":
                 receive(connection, path, length)
                 connection.sendall(b"HTTP/1.1 201 Created\r\nContent-Length: 0\r\n\r\n")
-            else:
+            elif path.exists():
                 send(connection, path)
+            else:
+                connection.sendall(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
 
 
-def read_head(connection: socket.socket) -> tuple[str, int] | None:
-    """Method and content length, read byte by byte so that nothing of the body is taken."""
+def read_head(connection: socket.socket) -> tuple[str, str, int] | None:
+    """Method, target and content length, read byte by byte so that nothing of the body is taken."""
     head = bytearray()
     while not head.endswith(b"\r\n\r\n"):
         if not (byte := connection.recv(1)):
@@ -48,7 +49,8 @@ def read_head(connection: socket.socket) -> tuple[str, int] | None:
         head += byte
     first, *lines = head.decode("latin-1").split("\r\n")
     lengths = [line.partition(":")[2] for line in lines if line.lower().startswith("content-length:")]
-    return first.split(" ")[0], int(lengths[0]) if lengths else 0
+    method, target, _ = first.split(" ")
+    return method, target, int(lengths[0]) if lengths else 0
 
 
 def receive(connection: socket.socket, path: Path, length: int) -> None:

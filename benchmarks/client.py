@@ -2,7 +2,7 @@
 
 import http.client
 
-from benchmarks.question import Invalid
+from benchmarks.question import Refused
 from benchmarks.sas import VERSION, target
 from benchmarks.servers import HOST, Server
 
@@ -25,7 +25,7 @@ class Client:
     def ask(self, method: str, path: str, query: str = "", body: bytes = b"", headers: dict[str, str] | None = None) -> bytes:
         status, answer = self.try_ask(method, path, query, body, headers)
         if not 200 <= status < 300:
-            raise Invalid(f"{method} {path}?{query} answered {status}: {answer[:500]!r}")
+            raise Refused(f"{method} {path}?{query} answered {status}\n{answer[:500]!r}")
         return answer
 
     def try_ask(

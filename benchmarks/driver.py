@@ -9,11 +9,11 @@ from http.client import HTTPException
 from pathlib import Path
 
 from benchmarks import sides
-from benchmarks.question import Invalid, Load, Question
+from benchmarks.question import Invalid, Load, Question, Refused
 from benchmarks.questions import growth
 from benchmarks.servers import CannotMeasure, Server, Side
 
-WARM_UP_SECONDS = 4.0  # one round that is thrown away
+WARM_UP_SECONDS = 4.0  # one round that is thrown away, no longer than the others
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -27,13 +27,17 @@ class Plan:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Answer:
-    """Medians over the rounds; `invalid` says why there are none."""
+    """Medians over the rounds. The ratios are medians too, of what the rounds gave one by one: in a round the sides follow each
+    other closely, so an hour that slows all of them leaves the ratios as they are."""
 
     question: Question
-    theirs: float = 0.0
+    theirs: float | None = None
     ours: float = 0.0
     bare: float | None = None
-    invalid: str = ""
+    ratio: float | None = None
+    bare_ratio: float | None = None
+    alone: str = ""  # why the other side has no number
+    invalid: str = ""  # why there are none at all
 
 
 def ask_fresh(question: Question, theirs: Side, ours: Side, plan: Plan) -> Answer:
@@ -49,8 +53,12 @@ def ask_fresh(question: Question, theirs: Side, ours: Side, plan: Plan) -> Answe
 def ask_grown(questions: Sequence[Question], ours: Side, objects: int, plan: Plan) -> Iterator[Answer]:
     """Ask ourselves with few and with many blobs, each stored once for all the questions."""
     with running([ours, ours], plan.folder) as (few, many):
-        growth.fill(few, growth.FEW)
-        growth.fill(many, objects)
+        try:
+            growth.fill(few, growth.FEW)
+            growth.fill(many, objects)
+        except CannotMeasure as problem:
+            yield from (without_numbers(question, problem) for question in questions)
+            return
         for question in questions:
             yield ask(question, [few, many], plan)
 
@@ -70,31 +78,44 @@ def running(chosen: Sequence[Side], folder: Path, service: str = "blob") -> Iter
 def ask(question: Question, servers: Sequence[Server], plan: Plan) -> Answer:
     """Servers are theirs, ours and perhaps bare. What one of them cannot answer makes this answer invalid, not the run."""
     print(f"{question.name}, {question.connections} connections", flush=True)
+    theirs, *others = servers
     try:
-        readings = take_turns(question, servers, plan)
+        refusal = prepare(question, theirs, others, plan)
+        asked = others if refusal else servers
+        readings = take_turns(question, asked, plan)
     except (Invalid, CannotMeasure, AssertionError, OSError, HTTPException) as problem:
         return without_numbers(question, problem)
     finally:
         for server in servers:
             server.resume()
-    theirs, ours, *bare = map(statistics.median, readings)
-    return Answer(question=question, theirs=theirs, ours=ours, bare=bare[0] if bare else None)
+    return summary(question, [[], *readings] if refusal else readings, refusal)
 
 
-def without_numbers(question: Question, problem: Exception) -> Answer:
-    """The table has room for the first line, the progress for all."""
-    print(f"  invalid: {problem}", flush=True)
-    return Answer(question=question, invalid=str(problem).partition("\n")[0])
+def prepare(question: Question, theirs: Server, others: Sequence[Server], plan: Plan) -> str:
+    """Make every side ready, warm and held; when theirs cannot be, why."""
+    refusal = ""
+    try:
+        make_ready(question, theirs, plan)
+    except (Refused, AssertionError) as problem:
+        refusal = str(problem).partition("\n")[0]
+        print(f"  {theirs.side.label} is left out: {problem}", flush=True)
+        theirs.pause()
+    for server in others:
+        make_ready(question, server, plan)
+    return refusal
+
+
+def make_ready(question: Question, server: Server, plan: Plan) -> None:
+    question.prepare(server)
+    if question.unit.warm:
+        seconds = min(WARM_UP_SECONDS, plan.seconds)
+        question.measure(server, Load(connections=question.connections, seconds=seconds))
+    server.pause()
 
 
 def take_turns(question: Question, servers: Sequence[Server], plan: Plan) -> list[list[float]]:
     """Only the side being measured runs; the others are held, so nobody's background work falls into another's round."""
     load = Load(connections=question.connections, seconds=plan.seconds)
-    for server in servers:
-        question.prepare(server)
-        if question.unit.warm:
-            question.measure(server, Load(connections=load.connections, seconds=WARM_UP_SECONDS))
-        server.pause()
     readings: list[list[float]] = [[] for _ in servers]
     turns = list(zip(servers, readings, strict=True))
     for _ in range(question.rounds or plan.rounds):
@@ -108,3 +129,27 @@ def take_turns(question: Question, servers: Sequence[Server], plan: Plan) -> lis
             print(f"  {server.side.label:16} {reading.value:10.{unit.digits}f} {unit.name}  {reading.detail}", flush=True)
         turns.reverse()  # nobody always follows the same neighbour
     return readings
+
+
+def summary(question: Question, readings: Sequence[list[float]], refusal: str) -> Answer:
+    theirs, ours, *more = readings
+    bare = more[0] if more else []
+    return Answer(
+        question=question,
+        theirs=statistics.median(theirs) if theirs else None,
+        ours=statistics.median(ours),
+        bare=statistics.median(bare) if bare else None,
+        ratio=median_ratio(question, ours, theirs),
+        bare_ratio=median_ratio(question, ours, bare),
+        alone=refusal,
+    )
+
+
+def median_ratio(question: Question, ours: list[float], other: list[float]) -> float | None:
+    return statistics.median(map(question.ratio, ours, other)) if other else None
+
+
+def without_numbers(question: Question, problem: Exception) -> Answer:
+    """The table has room for the first line, the progress for all."""
+    print(f"  invalid: {problem}", flush=True)
+    return Answer(question=question, invalid=str(problem).partition("\n")[0])

@@ -14,6 +14,10 @@ class Invalid(Exception):
     """A round that proves nothing: refused requests, broken connections, a server that went away."""
 
 
+class Refused(Invalid):
+    """A server that does not do what is asked. Where it is the other side, the question is put to ours alone."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Unit:
     """What a number counts. A unit of work asks for a server that is warm; memory and starts are taken as they come."""
@@ -39,14 +43,16 @@ class Against(Enum):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Budget:
-    """A limit on a ratio ("how many times better", at least) or on our own number (at most)."""
+    """A limit on a ratio ("how many times better", at least) or on our own number (at most). `optional`: it does not count
+    where the other side cannot do what is asked."""
 
     against: Against
     limit: float
+    optional: bool = False
 
 
-def times(limit: float) -> Budget:
-    return Budget(against=Against.OTHER, limit=limit)
+def times(limit: float, *, optional: bool = False) -> Budget:
+    return Budget(against=Against.OTHER, limit=limit, optional=optional)
 
 
 def of_bare(limit: float) -> Budget:
@@ -81,7 +87,13 @@ class Question:
     measure: Callable[[Server, Load], Reading]
     service: str = "blob"
     rounds: int | None = None  # fixed where the run's --rounds would be too few or too long
+    note: str = ""  # a footnote: what a reader of the number has to know
 
     @property
     def has_bare(self) -> bool:
         return self.budget is not None and self.budget.against is Against.BARE
+
+    def ratio(self, ours: float, other: float) -> float:
+        """How many times better `ours` is: above 1 is good, whether more or less of the unit is."""
+        over, under = (ours, other) if self.unit.more_is_better else (other, ours)
+        return over / under if under else float("inf")

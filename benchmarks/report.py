@@ -1,15 +1,11 @@
-"""The report: ratios, budgets and verdicts as a Markdown table, with the setup that the numbers belong to."""
+"""The report: ratios, budgets and verdicts as Markdown tables, with the setup that the numbers belong to."""
 
-import os
-import platform
-import subprocess
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 from benchmarks.driver import Answer, Plan
-from benchmarks.question import Against, Budget, Question
-from benchmarks.sides import RIVAL
+from benchmarks.question import Against, Budget, Question, Unit
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -22,12 +18,6 @@ class Table:
     answers: Sequence[Answer]
 
 
-def ratio(question: Question, ours: float, other: float) -> float:
-    """How many times better `ours` is: above 1 is good, whether more or less of the unit is."""
-    over, under = (ours, other) if question.unit.more_is_better else (other, ours)
-    return over / under if under else float("inf")
-
-
 def is_short(answer: Answer) -> bool:
     """The budget is missed, or there is no number to say otherwise."""
     budget = answer.question.budget
@@ -37,38 +27,70 @@ def is_short(answer: Answer) -> bool:
         return False
     if budget.against is Against.NOTHING:
         return answer.ours > budget.limit
-    other = answer.theirs if budget.against is Against.OTHER else answer.bare
-    assert other is not None
-    return ratio(answer.question, answer.ours, other) < budget.limit
+    reached = answer.ratio if budget.against is Against.OTHER else answer.bare_ratio
+    return reached < budget.limit if reached is not None else not budget.optional
 
 
-def document(tables: Sequence[Table], plan: Plan, load_average: float) -> str:
-    how = f"Sides by turns, median of {plan.rounds} rounds of {plan.seconds:g} s unless the question fixes its own rounds."
-    key = "A ratio above 1 means the right side is better. Servers have default settings, each on its own folder on a disk."
+def document(tables: Sequence[Table], plan: Plan, facts: Sequence[str]) -> str:
+    questions = [answer.question for table in tables for answer in table.answers]
     parts = [
-        f"# Benchmarks, {datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
-        setup_text(load_average),
-        f"{how} {key}",
+        f"# Benchmarks\n\n{INTRODUCTION}",
         *map(table_text, tables),
+        f"## What the rows ask\n\n{meanings(questions)}",
+        f"## How it was measured\n\n{METHOD.format(rounds=plan.rounds, seconds=plan.seconds)}",
+        "## Where and when it was measured\n\n" + "\n".join(f"- {fact}" for fact in facts),
     ]
     return "\n\n".join(parts) + "\n"
 
 
+INTRODUCTION = """\
+Printed by `make bench`. The ratio says how many times better the right column is than the left one; it lasts, while the absolute
+numbers belong to the machine and the hour. A budget is what Verditer sets itself: a ratio to the left column, a part of what a
+bare loop reaches, or a bound on its own number."""
+
+METHOD = """\
+- The sides run on the same machine with their default settings, each on a folder of its own on the same disk. Verditer syncs
+  every write before it answers.
+- Each question starts its servers anew, fills them and warms them up. Then the sides are asked by turns, the order reversed from
+  round to round; a side is held while the other is asked. Rounds: {rounds}, {seconds:g} s each, unless a question fixes its own
+  (5 for large blobs and starts, 1 for the memory of streaming). For growth, two servers are filled once for all questions: one
+  container with that many blobs, and another with as many, tagged, below one folder.
+- A number is the median of its rounds, the ratio the median of the rounds' ratios. A single refused request makes a row invalid.
+- The load comes from wrk over loopback with a SAS made beforehand, so that clients sign nothing while they measure. Large bodies
+  come from a plain socket in a process of its own.
+- The bare loop is a few lines of Python around a socket: reading, MD5, writing and one sync for a put; reading a file and sending
+  it for a get."""
+
+
 def table_text(table: Table) -> str:
     header = f"| question | connections | {table.theirs} | {table.ours} | ratio | budget | verdict |"
-    lines = [f"## {table.title}", "", header, "|---|--:|--:|--:|--:|---|---|"]
-    return "\n".join([*lines, *map(row, table.answers)])
+    notes = list(dict.fromkeys(answer.question.note for answer in table.answers if answer.question.note))
+    rows = [row(answer, notes) for answer in table.answers]
+    footnotes = [f"\n[{number}] {note}" for number, note in enumerate(notes, 1)]
+    return "\n".join([f"## {table.title}", "", header, "|---|--:|--:|--:|--:|---|---|", *rows, *footnotes])
 
 
-def row(answer: Answer) -> str:
+def row(answer: Answer, notes: Sequence[str]) -> str:
     question = answer.question
-    connections = str(question.connections or "")
+    mark = f" [{notes.index(question.note) + 1}]" if question.note else ""
+    first = f"| {question.name}{mark} | {question.connections or ''} |"
     if answer.invalid:
-        return f"| {question.name} | {connections} | | | | {budget_text(answer)} | invalid: {answer.invalid} |"
-    theirs, ours = (f"{value:.{question.unit.digits}f} {question.unit.name}" for value in (answer.theirs, answer.ours))
-    times = f"{ratio(question, answer.ours, answer.theirs):.2f}"
-    verdict = "" if question.budget is None else "short" if is_short(answer) else "ok"
-    return f"| {question.name} | {connections} | {theirs} | {ours} | {times} | {budget_text(answer)} | {verdict} |"
+        return f"{first} | | | {budget_text(answer)} | invalid: {answer.invalid} |"
+    times = f"{answer.ratio:.2f}" if answer.ratio is not None else "-"
+    numbers = f"{show(answer.theirs, question.unit)} | {show(answer.ours, question.unit)} | {times}"
+    return f"{first} {numbers} | {budget_text(answer)} | {verdict(answer)} |"
+
+
+def show(value: float | None, unit: Unit) -> str:
+    return "-" if value is None else f"{value:.{unit.digits}f} {unit.name}"
+
+
+def verdict(answer: Answer) -> str:
+    if is_short(answer):
+        return "short"
+    if answer.alone:
+        return f"not compared: {answer.alone}"
+    return "ok" if answer.question.budget is not None else ""
 
 
 def budget_text(answer: Answer) -> str:
@@ -83,22 +105,13 @@ def budget_text(answer: Answer) -> str:
         case _ if answer.bare is None:
             return f"≥ {budget.limit:g} of bare"
         case _:
-            reached = ratio(question, answer.ours, answer.bare)
-            return f"≥ {budget.limit:g} of bare {answer.bare:.0f} {question.unit.name} (is {reached:.2f})"
+            return f"≥ {budget.limit:g} of bare {show(answer.bare, question.unit)} (is {answer.bare_ratio:.2f})"
 
 
-def setup_text(load_average: float) -> str:
-    """The machine and the programs. Others' work on the machine shows in the load average, taken before the run."""
-    node = RIVAL / "node_modules" / ".bin" / "node"
-    node_version = (
-        subprocess.run([node, "--version"], capture_output=True, text=True, check=True).stdout.strip() if node.exists() else "-"
-    )
-    machine = f"{os.cpu_count()} cores ({processor()}), {platform.system()} {platform.release()}"
-    programs = f"Python {platform.python_version()}, Node {node_version}, wrk with one thread"
-    return f"{machine}; {programs}; load average before the run {load_average:.2f}."
-
-
-def processor() -> str:
-    with open("/proc/cpuinfo") as lines:
-        names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.machine()
+def meanings(questions: Sequence[Question]) -> str:
+    """What the file of each subject asks in its first lines, and the rows it belongs to."""
+    rows: dict[str, list[str]] = {}
+    for question in questions:
+        asks = (sys.modules[question.measure.__module__].__doc__ or "").partition("\n\n")[0]
+        rows.setdefault(" ".join(asks.split()), []).append(f"`{question.name}`")
+    return "\n".join(f"- {', '.join(dict.fromkeys(names))}: {asks}" for asks, names in rows.items())

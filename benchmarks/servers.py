@@ -39,7 +39,7 @@ class Side:
 
 
 class Server:
-    """A side's running process. `objects` is how many blobs a fill has stored in it, `known_names` some of their names."""
+    """A side's running process. `objects` is how many blobs a fill has stored in it."""
 
     def __init__(self, side: Side, parent: Path, service: str = "blob") -> None:
         self.side = side
@@ -48,12 +48,15 @@ class Server:
         self.data = self.folder / "data"
         self.ports = dict(zip(SERVICES, free_ports(len(SERVICES)), strict=True))
         self.objects = 0
-        self.known_names: list[str] = []
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
     def port(self) -> int:
         return self.ports[self.service]
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return {**os.environ, **self.side.environment}
 
     def start(self) -> float:
         """Start on the folder as it is; the seconds until the first HTTP answer, whatever its status."""
@@ -64,7 +67,7 @@ class Server:
             self._process = subprocess.Popen(
                 self.side.command(self.data, self.ports, self.service),
                 cwd=self.folder,
-                env={**os.environ, **self.side.environment},
+                env=self.environment,
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
@@ -110,9 +113,13 @@ class Server:
         if self._process is not None:
             self._signal(self._process, signal.SIGCONT)
 
+    def proportional_bytes(self) -> int:
+        """Memory in use, by PSS: a page that n processes share counts as 1/n in each of them, so it is counted once."""
+        return sum(_memory_bytes(process, "Pss:") for process in self._processes())
+
     def resident_bytes(self) -> int:
-        """Pages that forked processes share are there once, so each process counts its share of them (PSS)."""
-        return sum(_resident_bytes(process) for process in self._processes())
+        """The sum of RSS: a page that n processes share is counted n times."""
+        return sum(_memory_bytes(process, "Rss:") for process in self._processes())
 
     def user_seconds(self) -> float:
         """CPU time spent in the program itself so far, without the kernel's part."""
@@ -161,18 +168,23 @@ def is_free(port: int) -> bool:
 
 def require_disk(folder: Path) -> None:
     """Refuse a folder in memory: syncing there costs nothing, and the numbers would flatter whoever syncs."""
-    kind = subprocess.run(["stat", "-f", "-c", "%T", folder], capture_output=True, text=True, check=True).stdout.strip()
+    kind = file_system(folder)
     if kind in ("tmpfs", "ramfs"):
         raise CannotMeasure(f"{folder} is in memory ({kind}); name a folder on a disk with --folder")
+
+
+def file_system(folder: Path) -> str:
+    words = ["df", "--output=fstype", str(folder)]
+    return subprocess.run(words, capture_output=True, text=True, check=True).stdout.split()[-1]
 
 
 def _stat(process: Path) -> list[str]:
     return (process / "stat").read_text().rpartition(")")[2].split()
 
 
-def _resident_bytes(process: Path) -> int:
+def _memory_bytes(process: Path, field: str) -> int:
     with suppress(OSError):
         for line in (process / "smaps_rollup").read_text().splitlines():
-            if line.startswith("Pss:"):
+            if line.startswith(field):
                 return int(line.split()[1]) * 1024
     return 0

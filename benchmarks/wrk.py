@@ -7,7 +7,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.question import Invalid, Load
+from benchmarks.question import Invalid, Load, Reading
 from benchmarks.sas import VERSION
 from benchmarks.servers import HOST, CannotMeasure, Server
 
@@ -36,18 +36,23 @@ class Run:
     def detail(self) -> str:
         return f"p50 {self.median_ms:.1f} ms, p99 {self.p99_ms:.1f} ms"
 
+    @property
+    def reading(self) -> Reading:
+        return Reading(value=self.per_second, detail=self.detail)
+
 
 def require_wrk() -> None:
     if shutil.which("wrk") is None:
         raise CannotMeasure("wrk is missing: it makes the load. Install it with: apt-get install wrk")
 
 
-def run(server: Server, script: str, load: Load) -> Run:
-    """One thread is plenty: wrk spends a few microseconds on a request, and the names it makes stay unique."""
+def run(server: Server, script: str, load: Load, threads: int = 1) -> Run:
+    """One thread is plenty: wrk spends a few microseconds on a request, and the names it makes stay unique. Each thread runs the
+    script by itself and has its share of the connections."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "load.lua"
         path.write_text(script + REPORT)
-        count = ["-t1", f"-c{load.connections}", f"-d{max(1, round(load.seconds))}s", "--timeout", "30s"]
+        count = [f"-t{threads}", f"-c{load.connections}", f"-d{max(1, round(load.seconds))}s", "--timeout", "30s"]
         words = ["wrk", *count, "-s", str(path), f"http://{HOST}:{server.port}"]
         output = subprocess.run(words, capture_output=True, text=True, check=True).stdout
     return parse(output)

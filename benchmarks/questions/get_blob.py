@@ -19,8 +19,7 @@ def store(server: Server) -> None:
 
 
 def rate(server: Server, load: Load) -> Reading:
-    run = wrk.run(server, script(), load)
-    return Reading(value=run.per_second, detail=run.detail)
+    return wrk.run(server, script(), load).reading
 
 
 def script() -> str:

@@ -9,6 +9,7 @@ from benchmarks.servers import Server
 
 MIB = 1 << 20
 SIZE_MIB = 256
+GETS = 4  # in one reading: a single one is over in a blink
 STORED = f"{CONTAINER}/large"
 
 
@@ -24,4 +25,5 @@ def store(server: Server) -> None:
 
 
 def get_rate(server: Server, load: Load) -> Reading:
-    return Reading(value=SIZE_MIB / streaming.get_seconds(server, STORED, SIZE_MIB * MIB))
+    seconds = [streaming.get_seconds(server, STORED, SIZE_MIB * MIB) for _ in range(GETS)]
+    return Reading(value=SIZE_MIB * GETS / sum(seconds))

@@ -17,5 +17,4 @@ def store(server: Server) -> None:
 
 
 def rate(server: Server, load: Load) -> Reading:
-    run = wrk.run(server, wrk.cycling([wrk.request_text("GET", target(CONTAINER, LIST))]), load)
-    return Reading(value=run.per_second, detail=run.detail)
+    return wrk.run(server, wrk.cycling([wrk.request_text("GET", target(CONTAINER, LIST))]), load).reading

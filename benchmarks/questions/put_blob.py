@@ -12,8 +12,7 @@ BODY = b"v" * 1024
 
 
 def rate(server: Server, load: Load) -> Reading:
-    run = wrk.run(server, script(), load)
-    return Reading(value=run.per_second, detail=run.detail)
+    return wrk.run(server, script(), load).reading
 
 
 def script() -> str:

@@ -259,3 +259,9 @@ def test_the_number_of_blocks_has_a_limit(box: Box, monkeypatch: pytest.MonkeyPa
     create(box)
     assert [append(box, b"x").answer for _ in range(3)] == [(201, None), (201, None), (409, "BlockCountExceedsLimit")]
     assert box.get().body == b"xx"
+
+
+def test_an_append_blob_has_no_tier_to_be_given(box: Box) -> None:
+    tier = {"x-ms-blob-type": "AppendBlob", "x-ms-access-tier": "Cool"}
+    assert box.blob("PUT", headers=tier).answer == (400, "AccessTierNotSupportedForBlobType")
+    assert box.names() == []

@@ -86,7 +86,7 @@ KINDS = pytest.mark.parametrize("kind", ["small", "block", "blocks", "append", "
 def test_no_byte_moves(box: Box, kind: str) -> None:
     data = make(box, kind)
     before = extents(box)
-    for form in (copy, copy_now):
+    for form in (copy, copy_now)[: 1 if kind in ("append", "page") else 2]:  # the synchronous one takes block blobs only
         assert form(box, url(box)).status == 202
         assert box.get("copy").body == data
     assert extents(box) == before

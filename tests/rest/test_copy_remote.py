@@ -311,6 +311,25 @@ def test_a_synchronous_copy_from_elsewhere_is_done_when_it_answers(box: Box, sou
     assert copied["x-ms-copy-source"] == address
 
 
+@pytest.mark.parametrize("kind", ["PageBlob", "AppendBlob"])
+def test_a_synchronous_copy_takes_block_blobs_only_and_put_blob_takes_them_all(box: Box, source: Elsewhere, kind: str) -> None:
+    # contract G7
+    there = source.add("file", File(bytes(512), {"x-ms-blob-type": kind}))
+    if kind == "PageBlob":
+        pages.create(box, 512)
+    else:
+        box.blob("PUT", headers={"x-ms-blob-type": kind})
+        box.blob("PUT", comp="appendblock", body=bytes(512))
+    for origin in (there, url(box, "blob")):
+        refused = copy_now(box, origin)
+        assert refused.answer == (409, "CannotVerifyCopySource")
+        assert "The copy source must be a block blob." in (refused.detail("Message") or "")
+        assert box.head("copy").status == 404
+        assert copy(box, origin, headers={"x-ms-blob-type": "BlockBlob"}).status == 201
+        assert (box.head("copy")["x-ms-blob-type"], box.get("copy").body) == ("BlockBlob", bytes(512))
+        box.blob("DELETE", "copy")
+
+
 def test_a_token_for_the_source_is_passed_on(box: Box, source: Elsewhere) -> None:
     file = File(b"x")
     address = source.add("file", file)
@@ -348,3 +367,21 @@ def test_the_operator_says_which_hosts_are_asked(tmp_path: Path, source: Elsewhe
         box.put("source")
         assert copy(box, url(box), "own").status == 202
         box.client.close()
+
+
+def test_an_account_s_name_at_azure_is_the_account_that_is_written_to(tmp_path: Path) -> None:
+    """az builds such a source from names; nothing is asked for outside."""
+    with running(tmp_path, in_memory=True, outbound=Outbound(allowed=False)) as server:
+        client = Client(server)
+        box = Box(client).create()
+        box.put("source", b"here")
+        named = f"https://{server.account}.blob.core.windows.net{box.path}/source"
+        for form in (copy, copy_now):
+            assert (form(box, named).status, box.head("copy")["x-ms-copy-source"]) == (202, named)
+        assert box.get("copy").body == b"here"
+        elsewhere_of_that_name = (403, "CannotVerifyCopySource")
+        assert copy(box, f"{named}?{box.sas('r')}").answer == elsewhere_of_that_name
+        assert copy(box, named, headers={"x-ms-copy-source-authorization": "Bearer theirs"}).answer == elsewhere_of_that_name
+        assert copy(box, named, auth=box.sas("rw")).answer == elsewhere_of_that_name
+        assert copy(box, named.replace(server.account, "another")).answer == elsewhere_of_that_name
+        client.close()

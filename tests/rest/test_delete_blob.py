@@ -90,3 +90,12 @@ def test_large_content_shared_with_a_snapshot_survives_the_base_blob(box: Box) -
     box.put(body=b"other")
     box.blob("PUT", comp="snapshot")
     assert box.get(query={"snapshot": moment}).body == body
+
+
+@pytest.mark.parametrize("query", [{"deletetype": "temporary"}, {"deletetype": "temporary", "versionid": "2020-01-01T00:00:00Z"}])
+def test_a_way_to_delete_that_there_is_not_deletes_nothing(box: Box, query: dict[str, str]) -> None:
+    # contract G7
+    box.put()
+    reply = box.blob("DELETE", query=query)
+    assert (reply.answer, reply.detail("QueryParameterName")) == ((400, "InvalidQueryParameterValue"), "deletetype")
+    assert box.get().body == b"hello"

@@ -1,207 +1,186 @@
-"""Every built blob operation × conditional headers × lease states, against what the reference says (`expectations.py`)."""
+"""Every built operation on blobs and containers × conditional headers × lease states, against what the reference says.
 
-from dataclasses import astuple, dataclass, field
+`matrix_rows.py` has the operations, `expectations.py` what is expected of them, `matrix_trial.py` how they are tried.
+"""
+
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack
 from itertools import product
 from typing import get_args
 
 import pytest
 
+from tests.conftest import watched
 from tests.rest import expectations
-from tests.rest.client import Box, Reply
-from tests.rest.expectations import Asked, Family, LeaseColumn, Refusal, Sent, State, Truth
-from verditer.rest.operation import Level
+from tests.rest.client import Box, Client
+from tests.rest.copies import File, elsewhere
+from tests.rest.expectations import Asked, Refusal, Sent, State
+from tests.rest.history import settled
+from tests.rest.matrix_rows import EXEMPT, HOLDER, OTHER, ROWS, Row, Stage, Start
+from tests.rest.matrix_trial import FEW_ASKED, LONE_ASKED, Trial, asked_of, headers_of
+from tests.rest.running import Running, running
+from verditer.rest.operation import Level, Op
 from verditer.rest.operations.blob import OPERATIONS
 
-HOLDER = "aaaaaaaa-0000-0000-0000-aaaaaaaaaaaa"
-OTHER = "bbbbbbbb-0000-0000-0000-bbbbbbbbbbbb"
-TAGGED = {"x-ms-tags": "k=v"}
-
-
-@dataclass(frozen=True)
-class Row:
-    """How an operation is sent, and what the reference says about it: B3 (ETag, conditions) and the lease column."""
-
-    method: str
-    comp: str
-    family: Family
-    lease: LeaseColumn
-    success: int
-    needs_blob: bool = True
-    returns_etag: bool = True
-    changes_etag: bool = False
-    headers: dict[str, str] = field(default_factory=dict)
-    query: dict[str, str] = field(default_factory=dict)
-    body: bytes | None = None
-
-    def send(self, box: Box, name: str, headers: dict[str, str]) -> Reply:
-        return box.blob(self.method, name, self.comp, self.headers | headers, self.body, query=self.query)
-
-
-ACQUIRE = {"x-ms-lease-action": "acquire", "x-ms-lease-duration": "15", "x-ms-proposed-lease-id": HOLDER}
-# fmt: off
-ROWS = {  # contract B3, L5
-    "GetBlob":           Row("GET",    "",           "read",      "R", 200),
-    "GetBlobProperties": Row("HEAD",   "",           "read",      "R", 200),
-    "GetBlobMetadata":   Row("GET",    "metadata",   "read",      "R", 200),
-    "SetBlobMetadata":   Row("PUT",    "metadata",   "update",    "W", 200, changes_etag=True),
-    "SetBlobProperties": Row("PUT",    "properties", "update",    "W", 200, changes_etag=True),
-    "SnapshotBlob":      Row("PUT",    "snapshot",   "update",    "R", 201),
-    "DeleteBlob":        Row("DELETE", "",           "update",    "W", 202, returns_etag=False),
-    "LeaseBlob":         Row("PUT",    "lease",      "update",    "-", 201, headers=ACQUIRE),
-    "BreakBlobLease":    Row("PUT",    "lease",      "update",    "-", 202, headers={"x-ms-lease-action": "break"}),
-    "PutBlob":           Row("PUT",    "",           "create",    "W", 201, needs_blob=False, changes_etag=True,
-                             headers={"x-ms-blob-type": "BlockBlob"} | TAGGED, body=b"new"),
-    "PutBlock":          Row("PUT",    "block",      "none",      "W", 201, needs_blob=False, returns_etag=False,
-                             query={"blockid": "AAAA"}, body=b"block"),
-    "PutBlockList":      Row("PUT",    "blocklist",  "create",    "W", 201, needs_blob=False, changes_etag=True,
-                             headers=TAGGED, body=b"<BlockList />"),
-    "GetBlockList":      Row("GET",    "blocklist",  "tags only", "R", 200),
-}
-# fmt: on
-# Page and append blobs, copies, versions, tags and tiers start from another blob than this matrix does.
-# fmt: off
-ELSEWHERE = {
-    "GetAccountInformation",
-    "PutAppendBlob", "AppendBlock", "AppendBlockFromUrl", "SealAppendBlob",
-    "PutPageBlob", "PutPage", "PutPageFromUrl", "ClearPages", "GetPageRanges", "GetPageRangesDiff", "ResizePageBlob",
-    "UpdateSequenceNumber", "IncrementalCopyBlob",
-    "CopyBlob", "CopyBlobFromUrl", "AbortCopyBlob", "PutBlobFromUrl", "PutBlockFromUrl",
-    "DeleteBlobVersion", "PermanentDeleteBlob", "UndeleteBlob", "SetBlobExpiry",
-    "SetBlobImmutabilityPolicy", "DeleteBlobImmutabilityPolicy", "SetBlobLegalHold",
-    "GetBlobTags", "SetBlobTags", "SetBlobTier", "QueryBlobContents",
-}
-# fmt: on
-BUILT = {op.name for op in OPERATIONS if op.is_built and op.route.level is Level.BLOB}
 OPERATION = pytest.mark.parametrize("operation", ROWS)
-
-TRUTHS: tuple[Truth | None, ...] = (None, "met", "unmet")
-STARS: tuple[Truth | None, ...] = (None, "met", "unmet", "star")
-EVERY_ASKED = [Asked(*values) for values in product(STARS, STARS, TRUTHS, TRUTHS, (None,))]
-EVERY_ASKED += [Asked(*values, tags) for values in product(TRUTHS, TRUTHS, (None,), (None,)) for tags in ("met", "unmet")]
-FEW_ASKED = [Asked(), Asked("met"), Asked("unmet"), Asked(None, "star"), Asked(None, None, "unmet"), Asked("met", None, "met")]
+COPY = pytest.mark.parametrize("operation", [name for name, row in ROWS.items() if row.source])
+LEVELS = {"Container": Level.CONTAINER, "Blob": Level.BLOB}
+BUILT = [op for op in OPERATIONS if op.is_built and op.route.level in LEVELS.values()]
 
 
-def headers_of(box: Box, asked: Asked, etag: str) -> dict[str, str]:
-    past, future = box.client.date(-3600), box.client.date(3600)
-    spelled: dict[str, dict[Truth, str]] = {
-        "If-Match": {"met": etag, "unmet": '"0x8D00000000"', "star": "*"},
-        "If-None-Match": {"met": '"0x8D00000000"', "unmet": etag, "star": "*"},
-        "If-Modified-Since": {"met": past, "unmet": future},
-        "If-Unmodified-Since": {"met": future, "unmet": past},
-        "x-ms-if-tags": {"met": "k = 'v'", "unmet": "k = 'w'"},
-    }
-    return {name: spelled[name][truth] for name, truth in zip(spelled, astuple(asked), strict=True) if truth is not None}
+@pytest.fixture(scope="module")
+def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """Some ten thousand requests, and none of them about disks."""
+    with running(tmp_path_factory.mktemp("matrix"), in_memory=True) as server:
+        yield server
 
 
-def lease_outcome(operation: str, state: State) -> Refusal | None:
-    """What Lease Blob itself makes of the state, once the conditions are met (reference 3.3)."""
-    if operation == "LeaseBlob" and state == "breaking":
+@pytest.fixture
+def server(memory: Running) -> Iterator[Running]:
+    yield from watched(memory)
+
+
+@pytest.fixture(scope="module")
+def slow() -> Iterator[str]:
+    with elsewhere() as source:
+        yield source.add("slow", File(gate=threading.Event()))
+
+
+@pytest.fixture
+def stage(client: Client, slow: str) -> Stage:
+    return Stage(client, slow)
+
+
+def settled_as(stage: Stage, row: Row) -> ExitStack:
+    """The account's settings that a row needs."""
+    stack = ExitStack()
+    if row.settings:
+        stack.enter_context(settled(stage.server, **row.settings))
+    return stack
+
+
+# --- which operations there are -----------------------------------------------------------------------------------------------
+
+
+def found_by(row: Row) -> Op:
+    """The row of the table that a request of this row of the matrix finds."""
+    given = row.query | row.headers
+    restype = given.get("restype", "container" if row.noun == "Container" else "")
+    for op in OPERATIONS:
+        shape = (op.route.level, op.route.restype, op.route.comp)
+        wanted = all(name in given and value in (None, given[name]) for name, value in op.route.when)
+        if row.method in op.route.methods and shape == (LEVELS[row.noun], restype, row.comp) and wanted:
+            return op
+    raise AssertionError(row)
+
+
+def label(op: Op) -> str:
+    return " ".join((op.name, *(name for name, _ in op.route.when)))
+
+
+def test_every_built_operation_has_a_row_here() -> None:
+    found = {name: found_by(row) for name, row in ROWS.items()}
+    assert [name for name, op in found.items() if op.name != name.partition(",")[0] or op not in BUILT] == []
+    without = {label(op) for op in BUILT if op not in found.values()}
+    assert without - set(EXEMPT) == set(), "give the operation a row in matrix_rows.py"
+    assert set(EXEMPT) - without == set(), "these need no exemption"
+
+
+def test_every_operation_with_a_source_says_what_its_conditions_are() -> None:
+    assert [name for name, row in ROWS.items() if (row.source is None) != (found_by(row).source_guard is None)] == []
+
+
+# --- what an operation meets --------------------------------------------------------------------------------------------------
+
+
+@OPERATION
+def test_conditions_decide_as_the_reference_says(stage: Stage, operation: str) -> None:
+    # contract B1, B2, B3, G4, G7
+    row = ROWS[operation]
+    trial = Trial(stage, row, "leased" if row.headers.get("x-ms-lease-action") == "break" else "available")
+    with settled_as(stage, row):
+        for asked in asked_of(row.family):
+            trial.send(asked, expectations.illegal(row.family, asked) or expectations.unmet(row.family, asked))
+    assert trial.wrong == []
+
+
+@OPERATION
+def test_conditions_on_what_does_not_exist_decide_as_the_reference_says(stage: Stage, operation: str) -> None:
+    # contract B2, G7, race E1
+    row = ROWS[operation]
+    cases: list[tuple[Asked, dict[str, str]]] = [(asked, {}) for asked in LONE_ASKED]
+    if row.lease != "-":
+        cases.append((Asked(), {"x-ms-lease-id": OTHER}))
+    wrong: list[tuple[Asked, object]] = []
+    with settled_as(stage, row):
+        for number, (asked, lease) in enumerate(cases):
+            expected = expectations.illegal(row.family, asked) or expectations.missing(
+                row.absent, row.noun, row.family, asked, lease_id=bool(lease)
+            )
+            start = Start(stage, f"absent{number}", "") if row.noun == "Blob" else Start(Box(stage.client), None, "")
+            reply = row.send(stage, start, headers_of(stage, asked, '"0x8D11111111"', row.prefix) | lease)
+            if reply.answer != (expected or (row.success, None)):
+                wrong.append((asked, (lease, reply.answer, expected)))
+            if expected and stage.names({"include": "uncommittedblobs", "prefix": f"absent{number}"}):
+                wrong.append((asked, "something was left behind"))
+    assert wrong == []
+
+
+@pytest.mark.parametrize(("operation", "state"), [(operation, state) for operation, row in ROWS.items() for state in row.states])
+def test_the_lease_decides_before_the_conditions(stage: Stage, operation: str, state: State) -> None:
+    # contract L2, L3, L4, L5, L6, G4, G7
+    row = ROWS[operation]
+    trial = Trial(stage, row, state)
+    lease: dict[Sent, dict[str, str]] = {"holder": {"x-ms-lease-id": HOLDER}, "other": {"x-ms-lease-id": OTHER}, "nothing": {}}
+    # The id of a lease operation is part of it: test_leases.py.
+    sents: tuple[Sent, ...] = ("nothing",) if "x-ms-lease-action" in row.headers else get_args(Sent)
+    with settled_as(stage, row):
+        for sent, asked in product(sents, FEW_ASKED):
+            expected = (
+                expectations.illegal(row.family, asked)
+                or expectations.leased(row.lease, state if row.leasable else "available", sent, row.noun)
+                or expectations.unmet(row.family, asked, holder=sent == "holder" and row.lease == "W")
+                or lease_outcome(row, state)
+            )
+            trial.send(asked, expected, lease[sent])
+    assert trial.wrong == []
+
+
+def lease_outcome(row: Row, state: State) -> Refusal | None:
+    """What a lease operation itself makes of the state, once the conditions are met (reference 3.3)."""
+    action = row.headers.get("x-ms-lease-action")
+    if action == "acquire" and state == "breaking":
         return 409, "LeaseIsBreakingAndCannotBeAcquired"
-    if operation == "BreakBlobLease" and state == "available":
+    if action == "break" and state == "available":
         return 409, "LeaseNotPresentWithLeaseOperation"
     return None
 
 
-def check(box: Box, row: Row, name: str, reply: Reply, expected: Refusal | None, etag: str) -> str | None:
-    """What is wrong with the answer, or with the blob afterwards."""
-    if reply.answer != (expected or (row.success, None)):
-        return f"answered {reply.answer}, expected {expected or row.success}"
-    if expected is None and ("ETag" in reply) != row.returns_etag:
-        return f"ETag in the answer: {reply.header('ETag')}"
-    after = box.head(name)
-    if expected is None and row.method == "DELETE":
-        return None if after.status == 404 else "the blob is still there"
-    changed = after["ETag"] != etag
-    if changed != (expected is None and row.changes_etag):
-        return f"the ETag {'changed' if changed else 'stayed'}"  # contract G4, G7
-    if expected is None and row.returns_etag and reply["ETag"] != after["ETag"]:
-        return "another ETag was answered than the blob has"
-    return None
+# --- what a copy reads from ---------------------------------------------------------------------------------------------------
 
 
-def test_every_built_blob_operation_has_a_row_here() -> None:
-    assert set(ROWS) <= BUILT
-    assert BUILT - set(ROWS) - ELSEWHERE == set(), "give the new operation a row above, or a matrix of its own and a place here"
-
-
-@OPERATION
-def test_conditions_decide_as_the_reference_says(box: Box, operation: str) -> None:
-    # contract B1, B2, B3
+@COPY
+def test_conditions_of_a_source_decide_as_the_reference_says(stage: Stage, operation: str) -> None:
+    # contract B2, B3, G7, L5
     row = ROWS[operation]
-    wrong = []
-    etag = ""
-    for asked in EVERY_ASKED:
-        if not etag:
-            etag = box.put(headers=TAGGED)["ETag"]
-            if operation == "BreakBlobLease":
-                box.acquire(-1)
-        expected = expectations.illegal(row.family, asked) or expectations.unmet(row.family, asked)
-        reply = row.send(box, "blob", headers_of(box, asked, etag))
-        problem = check(box, row, "blob", reply, expected, etag)
-        if problem:
-            wrong.append((asked, problem))
-        if expected is None:
-            etag = ""
-            box.lease("break", {"x-ms-lease-break-period": "0"})
-            box.blob("DELETE", headers={"x-ms-delete-snapshots": "include"})
-    assert wrong == []
+    assert row.source is not None
+    etag = stage.head("source")["ETag"]
+    stage.acquire(-1, "source", HOLDER)  # the lease of a source matters to nobody: reference 1.3
+    trial = Trial(stage, row)
+    for asked in asked_of(row.source):
+        expected = expectations.illegal(row.source, asked) or expectations.unmet(row.source, asked)
+        trial.send(Asked(), expected, headers_of(stage, asked, etag, "x-ms-source-"))
+    assert trial.wrong == []
 
 
-@OPERATION
-def test_conditions_on_what_does_not_exist_decide_as_the_reference_says(box: Box, operation: str) -> None:
-    # contract B2, race E1
-    row = ROWS[operation]
-    lone = [asked for asked in EVERY_ASKED if sum(value is not None for value in astuple(asked)) <= 1]
-    cases: list[tuple[Asked, dict[str, str]]] = [(asked, {}) for asked in lone]
-    cases.append((Asked(), {"x-ms-lease-id": OTHER}))
-    wrong = []
-    for number, (asked, lease) in enumerate(cases):
-        expected = expectations.illegal(row.family, asked) or expectations.missing(
-            row.family, asked, needs_blob=row.needs_blob, lease_id=bool(lease)
-        )
-        reply = row.send(box, f"absent{number}", headers_of(box, asked, '"0x8D11111111"') | lease)
-        if reply.answer != (expected or (row.success, None)):
-            wrong.append((asked, lease, reply.answer, expected))
-    assert wrong == []
-    if row.needs_blob:
-        assert box.names({"include": "uncommittedblobs"}) == []  # contract G7
-
-
-LEASE_CASES = [
-    (operation, state, sent)
-    for operation, state, sent in product(ROWS, get_args(State), get_args(Sent))
-    if ROWS[operation].lease != "-" or sent == "nothing"  # the id of a lease operation is part of it: test_leases.py
-]
-
-
-@pytest.mark.parametrize(("operation", "state", "sent"), LEASE_CASES)
-def test_the_lease_decides_before_the_conditions(box: Box, operation: str, state: State, sent: Sent) -> None:
-    # contract L2, L3, L4, L5
-    row = ROWS[operation]
-    etags = {}
-    for number in range(len(FEW_ASKED)):
-        etags[f"b{number}"] = box.put(f"b{number}", headers=TAGGED)["ETag"]
-        if state != "available":
-            box.acquire(15 if state == "expired" else -1, f"b{number}", HOLDER)
-        if state in ("breaking", "broken"):
-            box.lease("break", {"x-ms-lease-break-period": "60" if state == "breaking" else "0"}, f"b{number}")
-    if state == "expired":
-        box.server.move_clock(15)
-    lease: dict[str, str] = {"holder": {"x-ms-lease-id": HOLDER}, "other": {"x-ms-lease-id": OTHER}, "nothing": {}}[sent]
-    wrong = []
-    for (name, etag), asked in zip(etags.items(), FEW_ASKED, strict=True):
-        expected = (
-            expectations.illegal(row.family, asked)
-            or expectations.leased(row.lease, state, sent)
-            or expectations.unmet(row.family, asked, holder=sent == "holder" and row.lease == "W")
-            or lease_outcome(operation, state)
-        )
-        reply = row.send(box, name, headers_of(box, asked, etag) | lease)
-        problem = check(box, row, name, reply, expected, etag)
-        if problem:
-            wrong.append((asked, problem))
-        # A write without an id forgets the lease that ended: reference 3.4.
-        forgotten = expected is None and row.changes_etag and state in ("broken", "expired")
-        if forgotten and box.head(name)["x-ms-lease-state"] != "available":
-            wrong.append((asked, "the ended lease is still remembered"))
-    assert wrong == []
+@COPY
+def test_a_source_that_does_not_exist_is_told_whatever_is_asked_of_it(stage: Stage, operation: str) -> None:
+    # contract G7
+    trial = Trial(stage, ROWS[operation])
+    # Measured on Azure: Copy Blob within an account says it plainly (reference 1.3).
+    expected = (404, "BlobNotFound" if operation == "CopyBlob" else "CannotVerifyCopySource")
+    absent = {"x-ms-copy-source": stage.url("{box}/absent")}
+    for asked in LONE_ASKED:
+        trial.send(Asked(), expected, headers_of(stage, asked, '"0x8D11111111"', "x-ms-source-") | absent)
+    assert trial.wrong == []

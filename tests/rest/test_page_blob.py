@@ -7,6 +7,7 @@ import pytest
 from tests.conftest import watched
 from tests.rest.checksums import crc64, md5
 from tests.rest.client import Box, Reply
+from tests.rest.history import settled
 from tests.rest.pages import KIB, MIB, PAGE, TIB, clear, create, ranges, resize, snapshot, write
 from tests.rest.running import Running
 
@@ -300,7 +301,12 @@ def test_pages_need_write_permission(box: Box) -> None:
     assert box.blob("GET", comp="pagelist", auth=box.sas("r", "blob")).status == 200
 
 
-def test_a_premium_tier_is_kept(box: Box) -> None:
-    create(box, PAGE, {"x-ms-access-tier": "p10"})
-    assert box.head()["x-ms-access-tier"] == "P10"
-    assert create(box, PAGE, {"x-ms-access-tier": "Hot"}).answer == (400, "InvalidHeaderValue")
+def test_a_premium_tier_is_kept_where_the_account_has_them(box: Box) -> None:
+    tier = {"x-ms-access-tier": "p10"}
+    assert create(box, PAGE, tier).answer == (400, "BlobAccessTierNotSupportedForAccountType")
+    with settled(box.server, sku="Premium_LRS"):
+        assert create(box, PAGE, tier).status == 201
+        assert box.head()["x-ms-access-tier"] == "P10"
+        assert create(box, PAGE, {"x-ms-access-tier": "Hot"}).answer == (400, "InvalidHeaderValue")
+        assert create(box, TIB, tier).answer == (409, "BlobTierInadequateForContentLength")
+        assert box.put("block", headers={"x-ms-access-tier": "Hot"}).answer == (400, "BlobAccessTierNotSupportedForAccountType")

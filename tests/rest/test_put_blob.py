@@ -5,7 +5,7 @@ import re
 import pytest
 
 from tests.rest.checksums import crc64, md5
-from tests.rest.client import Box
+from tests.rest.client import Box, Reply
 
 ETAG = re.compile(r'"0x[0-9A-F]+"')
 PUT = [("x-ms-blob-type", "BlockBlob"), ("x-ms-version", "2015-02-21")]
@@ -192,3 +192,21 @@ def test_a_backslash_is_stored_as_a_slash(box: Box) -> None:
     box.client.send("PUT", f"{box.path}/a%5Cb", headers={"x-ms-blob-type": "BlockBlob"}, body=b"x")
     assert box.names() == ["a/b"]
     assert box.get("a/b").body == b"x"
+
+
+@pytest.mark.parametrize(("version", "summed"), [("2018-11-09", {"md5"}), ("2019-02-02", {"crc64"})])
+def test_the_checksum_in_an_answer_is_the_one_the_version_knows(box: Box, version: str, summed: set[str]) -> None:
+    def sums(reply: Reply) -> set[str]:
+        assert reply.status == 201, reply.body
+        names = {"md5": "Content-MD5", "crc64": "x-ms-content-crc64"}
+        return {short for short, name in names.items() if name in reply}
+
+    assert sums(box.put(version=version)) == summed | {"md5"}
+    block = {"x-ms-version": version}
+    assert sums(box.put_block("AAAA", headers=block)) == summed
+    assert sums(box.put_block_list("<Latest>AAAA</Latest>", headers=block)) == summed
+    box.blob("PUT", "append", headers={"x-ms-blob-type": "AppendBlob"})
+    assert sums(box.blob("PUT", "append", "appendblock", body=b"more", version=version)) == summed
+    box.blob("PUT", "disk", headers={"x-ms-blob-type": "PageBlob", "x-ms-blob-content-length": "512"})
+    page = {"x-ms-page-write": "update", "x-ms-range": "bytes=0-511"}
+    assert sums(box.blob("PUT", "disk", "page", page, bytes(512), version=version)) == summed

@@ -176,3 +176,15 @@ def test_racing_taggers_leave_one_of_their_sets_and_an_index_that_agrees(box: Bo
     hits = [number for number in range(4) if find(box, f"who='{number}'")]
     assert hits == [int(left["who"])]
     assert find(box, "turn>=''") == ["blob"]
+
+
+@pytest.mark.parametrize(("include", "status"), [("none", 200), ("versions", 400), ("deleted", 400), ("none,versions", 400)])
+def test_only_blobs_as_they_are_now_are_found_and_whoever_wants_more_is_told(box: Box, include: str, status: int) -> None:
+    box.put(headers={"x-ms-tags": "a=1"})
+    for reply in (
+        box.container("GET", "blobs", query={"where": "a='1'", "include": include}),
+        box.client.send("GET", "/", {"comp": "blobs", "where": "a='1'", "include": include}),
+    ):
+        assert reply.status == status
+        if status == 400:
+            assert (reply["x-ms-error-code"], reply.detail("QueryParameterName")) == ("InvalidQueryParameterValue", "include")

@@ -7,6 +7,7 @@ import pytest
 
 from tests.rest import pages
 from tests.rest.client import Box, Reply
+from tests.rest.copies import copy, url
 from tests.rest.history import put_version, settled, snapshot
 from tests.rest.history_fixtures import server  # noqa: F401
 
@@ -176,3 +177,81 @@ def test_what_set_blob_tier_answers_to_strangers(box: Box) -> None:
     box.put()
     assert set_tier(box, "Cool", auth=box.sas("r")).answer == (403, "AuthorizationPermissionMismatch")
     assert set_tier(box, "Cool", auth=box.sas("w")).status == 200
+
+
+SINCE, UNTIL = "x-ms-access-tier-if-modified-since", "x-ms-access-tier-if-unmodified-since"
+
+
+STATES: dict[str, Callable[[Box], dict[str, str]]] = {
+    "blob": lambda box: {},
+    "snapshot": lambda box: {"snapshot": snapshot(box)},
+    "version": lambda box: {"versionid": put_version(box, b"former")},
+}
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_a_delete_may_ask_since_when_the_tier_is_what_it_is(box: Box, state: str) -> None:
+    # contract G5
+    with settled(box.server, versioning=state == "version"):
+        box.put()
+        where = STATES[state](box)
+        if state == "version":
+            box.put()
+        box.server.move_clock(60)
+        assert set_tier(box, "Cool", query=where).status == 200
+        before, after = box.client.date(-30), box.client.date(30)
+        for unmet in ({SINCE: after}, {UNTIL: before}):
+            assert box.blob("DELETE", headers=unmet, query=where).answer == (412, "ConditionNotMet")
+        both = {SINCE: before, UNTIL: after}
+        assert box.blob("DELETE", headers=both, query=where).answer == (400, "MultipleConditionHeadersNotSupported")
+        assert box.blob("DELETE", headers={UNTIL: "yesterday"}, query=where).answer == (400, "InvalidHeaderValue")
+        assert box.head(query=where).status == 200
+        assert box.blob("DELETE", headers={SINCE: before}, query=where).status == 202
+        assert box.head(query=where).status == 404
+
+
+def test_a_tier_that_was_never_set_counts_from_the_creation_of_the_blob(box: Box) -> None:
+    created = box.put()["Last-Modified"]
+    box.server.move_clock(60)
+    box.blob("PUT", comp="metadata")
+    assert box.blob("DELETE", headers={SINCE: created}).answer == (412, "ConditionNotMet")
+    assert box.blob("DELETE", headers={UNTIL: created}).status == 202
+
+
+def test_what_a_lease_and_an_etag_refuse_is_refused_before_the_tier(box: Box) -> None:
+    box.put()
+    old = {SINCE: box.client.date(60)}
+    assert box.blob("DELETE", headers={**old, "If-Match": '"0x1"'}).answer == (412, "ConditionNotMet")
+    lease = {"x-ms-lease-id": box.acquire(-1)}
+    assert box.blob("DELETE", headers=old).answer == (412, "LeaseIdMissing")
+    assert box.blob("DELETE", headers={UNTIL: box.client.date(60), **lease}).status == 202
+
+
+def test_a_rehydrated_blob_counts_from_the_moment_it_was_ready(box: Box) -> None:
+    archive(box)
+    set_tier(box, "Hot", {"x-ms-rehydrate-priority": "High"})
+    box.server.move_clock(HOUR + 60)
+    assert box.blob("DELETE", headers={UNTIL: box.client.date(-120)}).answer == (412, "ConditionNotMet")
+    assert box.blob("DELETE", headers={SINCE: box.client.date(-120)}).status == 202
+
+
+@pytest.mark.parametrize(("version", "shown"), [("2026-06-06", False), ("2026-10-06", True)])
+def test_get_blob_tells_the_tier_to_those_who_know_that_it_does(box: Box, version: str, shown: bool) -> None:
+    box.put()
+    names = {"x-ms-access-tier", "x-ms-access-tier-inferred", "x-ms-access-tier-change-time"}
+    tier = {name: value for name, value in box.get(version=version).headers if name in names}
+    assert tier == ({"x-ms-access-tier": "Hot", "x-ms-access-tier-inferred": "true"} if shown else {})
+    set_tier(box, "Cold")
+    reply, head = box.get(headers={"x-ms-range": "bytes=1-2"}, version=version), box.head(version=version)
+    tier = {name: value for name, value in reply.headers if name in names}
+    assert tier == ({name: value for name, value in head.headers if name in names} if shown else {})
+    assert (reply.status, head["x-ms-access-tier"]) == (206, "Cold")
+
+
+def test_the_smart_tier_is_refused_by_its_name(box: Box) -> None:
+    refused = (400, "BlobAccessTierNotSupportedForAccountType")
+    assert box.put(headers={"x-ms-access-tier": "Smart"}).answer == refused
+    box.put()
+    assert set_tier(box, "smart").answer == refused
+    assert copy(box, url(box, "blob"), headers={"x-ms-access-tier": "Smart"}).answer == refused
+    assert set_tier(box, "Clever").answer == (400, "InvalidHeaderValue")

@@ -274,3 +274,30 @@ def test_a_container_takes_its_versions_with_it(box: Box) -> None:
     box.server.run(box.server.app.collector.collect())
     box.create()
     assert kinds(box) == []
+
+
+def test_a_version_tells_its_blocks_and_its_pages(box: Box) -> None:
+    with settled(box.server, versioning=True):
+        box.put_block("AAAA", b"former")
+        former = {"versionid": box.put_block_list("<Latest>AAAA</Latest>")["x-ms-version-id"]}
+        box.put()
+        reply = box.blob("GET", comp="blocklist", query=former | {"blocklisttype": "all"})
+        assert [one.text for one in reply.xml.iter("Name")] == ["AAAA"]
+        assert (reply["x-ms-blob-content-length"], reply["ETag"]) == ("6", box.head(query=former)["ETag"])
+        assert box.blob("GET", comp="blocklist", query={"versionid": "2020-01-01T00:00:00Z"}).answer == (404, "BlobNotFound")
+
+        page_blob = {"x-ms-blob-type": "PageBlob", "x-ms-blob-content-length": "1024"}
+        box.blob("PUT", "disk", headers=page_blob)
+        first, second = ({"x-ms-page-write": "update", "x-ms-range": f"bytes={at}-{at + 511}"} for at in (0, 512))
+        box.blob("PUT", "disk", "page", first, bytes(512))
+        before = snapshot(box, "disk")
+        former = {"versionid": box.head("disk")["x-ms-version-id"]}
+        box.blob("PUT", "disk", "metadata")
+        after = snapshot(box, "disk")
+        box.blob("PUT", "disk", "page", second, bytes(512))
+        assert len(box.blob("GET", "disk", "pagelist").xml) == 1
+        assert box.blob("GET", "disk", "pagelist").xml.findtext("PageRange/End") == "1023"
+        assert box.blob("GET", "disk", "pagelist", query=former).xml.findtext("PageRange/End") == "511"
+        assert len(box.blob("GET", "disk", "pagelist", query=former | {"prevsnapshot": before}).xml) == 0
+        newer = box.blob("GET", "disk", "pagelist", query=former | {"prevsnapshot": after})
+        assert newer.answer == (400, "PreviousSnapshotCannotBeNewer")

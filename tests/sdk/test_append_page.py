@@ -8,6 +8,7 @@ from azure.core.exceptions import HttpResponseError, ResourceExistsError
 from azure.storage.blob import BlobClient, BlobServiceClient, ContainerClient, PremiumPageBlobTier
 
 from tests.conftest import watched
+from tests.rest.history import settled
 from tests.rest.running import Running
 
 PAGE = 512
@@ -96,9 +97,10 @@ def test_page_ranges_and_their_difference_are_listed_in_pages(blob: BlobClient) 
     assert [(one.start, one.cleared) for one in changed] == [(0, True), (PAGE, False)]
 
 
-def test_a_page_blob_is_uploaded_whole_and_read_by_range(blob: BlobClient) -> None:
+def test_a_page_blob_is_uploaded_whole_and_read_by_range(server: Running, blob: BlobClient) -> None:
     data = b"x" * MIB + bytes(8 * MIB) + b"y" * MIB
-    blob.upload_blob(data, blob_type="PageBlob", premium_page_blob_tier=PremiumPageBlobTier.P4)
+    with settled(server, sku="Premium_LRS"):
+        blob.upload_blob(data, blob_type="PageBlob", premium_page_blob_tier=PremiumPageBlobTier.P4)
     assert blob.download_blob(offset=MIB - 10, length=20).readall() == b"x" * 10 + bytes(10)
     assert blob.download_blob(max_concurrency=2).readall() == data
     assert sum((one.end or 0) + 1 - (one.start or 0) for one in blob.list_page_ranges()) < len(

@@ -1,9 +1,10 @@
 """Microsoft's client library against versions, soft delete, container restore and tiers."""
 
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 
 import pytest
-from azure.core.exceptions import ResourceExistsError, ResourceNotFoundError
+from azure.core.exceptions import ResourceExistsError, ResourceModifiedError, ResourceNotFoundError
 from azure.storage.blob import BlobServiceClient, ContainerClient, RehydratePriority, RetentionPolicy, StandardBlobTier
 
 from tests.rest.history import settle, settled
@@ -92,3 +93,15 @@ def test_account_information_is_what_is_set(account: Running, service: BlobServi
     settle(account, sku="Standard_ZRS", kind="BlobStorage")
     told = service.get_account_information()
     assert (told["sku_name"], told["account_kind"], bool(told["is_hns_enabled"])) == ("Standard_ZRS", "BlobStorage", False)
+
+
+def test_a_blob_is_deleted_by_the_age_of_its_tier(container: ContainerClient) -> None:
+    blob = container.get_blob_client("b")
+    blob.upload_blob(b"one", standard_blob_tier=StandardBlobTier.COOL)
+    earlier, later = (datetime.now(UTC) + timedelta(minutes=minutes) for minutes in (-10, 10))
+    for since, until in ((later, None), (None, earlier)):
+        with pytest.raises(ResourceModifiedError) as refused:
+            blob.delete_blob(access_tier_if_modified_since=since, access_tier_if_unmodified_since=until)
+        assert code_of(refused.value) == "ConditionNotMet"
+    blob.delete_blob(access_tier_if_modified_since=earlier)
+    assert not blob.exists()

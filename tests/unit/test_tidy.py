@@ -87,7 +87,8 @@ def test_a_row_fills_the_struct_its_function_wants(service: str, op: Op) -> None
     assert op.request is not None
     fields = msgspec.structs.fields(op.request)
     refused = [param for param in op.takes.params if get_type_hints(param.parse).get("return") is NoReturn]
-    given = {param.field for param in op.takes.params if param not in refused} | ({"metadata"} if op.takes.metadata else set())
+    given = {param.field for param in op.takes.params if param not in refused}
+    given |= {name for name in ("metadata", "version") if getattr(op.takes, name)}
     assert given <= {field.name for field in fields}
     if op.body.kind is not BodyKind.DOCUMENT and not any(param.required for param in refused):
         assert {field.name for field in fields if field.required} <= given

@@ -75,8 +75,10 @@ class Kind(Enum):
     READ               = (IM, INM, IMS, IUS, TAGS),  True,  UNMET,  Code.NotModified, Code.UnsatisfiableCondition
     CREATE             = (IM, INM, IMS, IUS, TAGS),  False, UNMET,  UNMET,            EXISTS
     UPDATE             = (IM, INM, IMS, IUS, TAGS),  False, UNMET,  UNMET,            None
+    SEAL               = (IM, INM, IMS, IUS),        False, UNMET,  UNMET,            None
     COPY_TARGET        = (IM, INM, IMS, IUS, TAGS),  False, TARGET, TARGET,           EXISTS
     COPY_SOURCE        = (IM, INM, IMS, IUS, TAGS),  False, SOURCE, SOURCE,           SOURCE
+    PART_SOURCE        = (IM, INM, IMS, IUS),        False, SOURCE, SOURCE,           SOURCE
     CONTAINER          = (IMS, IUS),                 False, UNMET,  UNMET,            None
     CONTAINER_METADATA = (IMS,),                     False, UNMET,  UNMET,            None
     TAGS_ONLY          = (TAGS,),                    False, UNMET,  UNMET,            None
@@ -170,9 +172,9 @@ def _changed(etag: str, modified: int, none_match: tuple[str, ...] | None, since
 
 def parse(headers: Mapping[str, str], prefix: str = "", looks_at: tuple[str, ...] = Conditions.__struct_fields__) -> Conditions:
     """The conditions in lower-case headers; `prefix` names another family: "x-ms-source-", "x-ms-blob-"."""
-    names = _NAMES[prefix]
-    if headers.keys().isdisjoint(names.values()):
+    if _SPELLINGS[prefix].isdisjoint(headers):
         return NONE
+    names = _NAMES[prefix]
     asked: dict[str, Any] = {
         field: _PARSERS[field](names[field], headers[names[field]]) for field in looks_at if names[field] in headers
     }
@@ -223,3 +225,4 @@ _NAMES = {
     "x-ms-source-": _names("x-ms-source-", "x-ms-source-if-tags"),
     "x-ms-blob-": _names("x-ms-blob-", "x-ms-if-tags"),  # Get and Set Blob Tags
 }
+_SPELLINGS = {prefix: frozenset(names.values()) for prefix, names in _NAMES.items()}

@@ -12,6 +12,7 @@ ROOT_CONTAINER = "$root"
 _SYSTEM_CONTAINERS = frozenset({ROOT_CONTAINER, "$web", "$logs", "$blobchangefeed"})
 _CONTAINER = re.compile(r"[a-z0-9](?:-?[a-z0-9])*")
 _TABLE = re.compile(r"[A-Za-z][A-Za-z0-9]*")
+_USUAL_KEYS = re.compile(r"[A-Za-z0-9 _.,:;|@~+-]{0,512}")
 _KEY_REFUSED = re.compile(r"[/\\#?\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 _METADATA_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -120,8 +121,14 @@ def check_table_name(name: str) -> None:
         raise StorageError(Code.InvalidResourceName)
 
 
-def check_key(property_name: str, key: str) -> None:
-    """PartitionKey and RowKey: up to 1 KiB of UTF-16, without what a URL or a terminal would stumble over."""
+def check_keys(partition_key: str, row_key: str) -> None:
+    """Up to 1 KiB of UTF-16 each, without what a URL or a terminal would stumble over."""
+    if _USUAL_KEYS.fullmatch(partition_key + row_key) is None:
+        _check_key("PartitionKey", partition_key)
+        _check_key("RowKey", row_key)
+
+
+def _check_key(property_name: str, key: str) -> None:
     if _KEY_REFUSED.search(key) is not None:
         message = f"The '{property_name}' parameter of value '{key}' is out of range."
         raise StorageError(Code.OutOfRangeInput, message=message)

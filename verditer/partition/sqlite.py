@@ -2,7 +2,7 @@
 
 One writer thread takes all bodies that wait, runs them one after another, commits once and answers all of them: a sync is
 shared by whoever came while the last one ran (group commit). Short reads run inline on a connection of their own, which in
-WAL mode is a snapshot that neither waits nor is waited for; long ones run on reader threads.
+WAL mode is a snapshot that neither waits nor is waited for (`_Reader`); long ones run on reader threads.
 
 Several workers, forked by one process, may serve one folder (`shared.py`): their writers take turns, batch by batch, and each
 issues ticks of its own number.
@@ -36,6 +36,7 @@ T = TypeVar("T")
 
 BATCH = 256  # bodies in one commit: a bound on how long the first of them waits
 READERS = 2
+NO_SNAPSHOT = -1
 TICK_RESERVE = seconds(0.1)  # ticks are reserved ahead this far, so a restart can never issue one again
 
 
@@ -72,10 +73,10 @@ class SqliteEngine:
             self._let_go()
             raise
         self._clock = HybridClock(self._shared.clock(self._source), self._number, floor)
-        self._reader = self._connect()
+        self._reader = _Reader(self._connect(), self._clock, self._shared)
         self._readers = ThreadPoolExecutor(READERS, "verditer-reader")
         self._local = threading.local()
-        self._opened: list[sqlite3.Connection] = [self._reader]
+        self._opened: list[sqlite3.Connection] = []
         work = _Writer(writer, self._clock, self._waiting, floor, self._number, self._shared, turn)
         self._writer = threading.Thread(target=work.run, name="verditer-writer")
         self._writer.start()
@@ -98,6 +99,7 @@ class SqliteEngine:
         self._waiting.put(None)
         await asyncio.to_thread(self._writer.join)
         self._readers.shutdown()
+        self._reader.close()
         for connection in self._opened:
             connection.close()
         self._let_go()
@@ -112,7 +114,7 @@ class SqliteEngine:
         return self._clock.now()
 
     async def read(self, scope: Scope, body: Callable[[Transaction], T]) -> T:
-        return self._run_read(self._reader, body)
+        return self._reader.run(body)
 
     async def scan(self, scope: Scope, body: Callable[[Transaction], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._readers, self._scan, body)
@@ -154,9 +156,6 @@ class SqliteEngine:
         if connection is None:
             connection = self._local.connection = self._connect()
             self._opened.append(connection)
-        return self._run_read(connection, body)
-
-    def _run_read(self, connection: sqlite3.Connection, body: Callable[[Transaction], T]) -> T:
         connection.execute("BEGIN")
         try:
             return body(_Transaction(connection, self._clock))
@@ -176,13 +175,15 @@ def _prepare(connection: sqlite3.Connection, records: Sequence[type[Record]]) ->
 class _Statements(Generic[R]):
     """The SQL of one table, written once, and how its bodies are read."""
 
-    __slots__ = ("decode", "delete", "get", "put", "ranked", "scan", "scan_back")
+    __slots__ = ("decode", "delete", "delete_span", "get", "nth", "put", "ranked", "scan", "scan_back")
 
     def __init__(self, kind: type[R]) -> None:
         table = kind.TABLE
         self.get = f"SELECT body FROM {table} WHERE key = ?"
         self.put = f"INSERT OR REPLACE INTO {table} VALUES ({'?, ?, ?' if kind.RANK else '?, ?'})"
         self.delete = f"DELETE FROM {table} WHERE key = ?"
+        self.delete_span = f"DELETE FROM {table} WHERE key >= ? AND key < ?"
+        self.nth = f"SELECT key FROM {table} WHERE key >= ? AND key < ? ORDER BY key LIMIT 1 OFFSET ?"
         self.scan = f"SELECT body FROM {table} WHERE key >= ? AND key < ? ORDER BY key LIMIT ?"
         self.scan_back = f"SELECT body FROM {table} WHERE key >= ? AND key < ? ORDER BY key DESC LIMIT ?"
         self.ranked = f"SELECT body FROM {table} WHERE rank >= ? AND rank < ? ORDER BY rank LIMIT ?"
@@ -192,6 +193,9 @@ class _Statements(Generic[R]):
 def _sieve_of(mark: Mark) -> tuple[str, tuple[bytes | float, ...]]:
     """A condition on the bytes of a body, and its values. A number may stand in quotes. `"Infinity"` reads as 0, so where the
     bounds are open on one side and without 0, everything in quotes that is infinite or negative passes."""
+    if mark.values:
+        follows = f"substr(body, instr(body, ?) + {len(mark.text)}, {len(mark.values[0])})"
+        return f"{follows} IN ({','.join('?' * len(mark.values))})", (mark.text, *mark.values)
     if mark.bounds is None:
         return "instr(body, ?) > 0", (mark.text,)
     low, high = mark.bounds
@@ -261,9 +265,29 @@ class _Transaction:
         else:
             self._execute(sql.put, (record.key(), schema.encode(record)))
 
+    def get_many(self, kind: type[R], keys: Sequence[bytes]) -> dict[bytes, R]:
+        decode = _statements(kind).decode
+        marks = ",".join("?" * len(keys))
+        rows = self._execute(f"SELECT key, body FROM {kind.TABLE} WHERE key IN ({marks})", keys)
+        return {key: decode(body) for key, body in rows}
+
+    def put_many(self, records: Sequence[Record]) -> None:
+        """One statement: each hands the interpreter to whoever waits for it, and has to get it back."""
+        self.written, kind = True, type(records[0])
+        marks = ",".join(["(?, ?, ?)" if kind.RANK else "(?, ?)"] * len(records))
+        rows = [(each.key(), each.rank(), schema.encode(each)) for each in records]
+        values = [value for row in rows for value in row if value is not None]
+        self._execute(f"INSERT OR REPLACE INTO {kind.TABLE} VALUES {marks}", values)
+
     def delete(self, kind: type[Record], *key: Part) -> None:
         self.written = True
         self._execute(_statements(kind).delete, (key_of(*key),))
+
+    def delete_span(self, kind: type[Record], span: Span, limit: int) -> tuple[int, Span | None]:
+        self.written, sql = True, _statements(kind)
+        row = self._execute(sql.nth, (*span, limit)).fetchone()
+        gone = self._execute(sql.delete_span, (span.low, row[0] if row is not None else span.high))
+        return gone.rowcount, span.starting(row[0]) if row is not None else None
 
     def claim(self, kind: type[R], span: Span, limit: int) -> list[R]:
         return self.ranked(kind, span, limit)  # writers take turns
@@ -310,6 +334,42 @@ class _Work:
         self.error: BaseException | None = None
 
 
+class _Reader:
+    """Short reads, on the loop's thread. Those of one turn of the loop share a snapshot, as long as nobody commits meanwhile."""
+
+    def __init__(self, connection: sqlite3.Connection, clock: HybridClock, shared: SharedStore) -> None:
+        self._connection = connection
+        self._clock = clock
+        self._shared = shared
+        self._snapshot = NO_SNAPSHOT  # the number of commits it was taken at
+
+    def run(self, body: Callable[[Transaction], T]) -> T:
+        if self._snapshot != self._shared.commits:
+            self._begin()
+        return body(_Transaction(self._connection, self._clock))
+
+    def _begin(self) -> None:
+        """A snapshot begins with its first read. One during which somebody committed, perhaps before and perhaps after, may be
+        used by the read that asked for it and by no other."""
+        if self._connection.in_transaction:
+            self._connection.execute("COMMIT")
+        else:
+            asyncio.get_running_loop().call_soon(self._end)
+        commits = self._shared.commits
+        self._connection.execute("BEGIN")
+        self._connection.execute(_OFFSET).fetchone()
+        self._snapshot = commits if commits == self._shared.commits and not commits & 1 else NO_SNAPSHOT
+
+    def _end(self) -> None:
+        """Soon, since a snapshot keeps the log from beginning anew."""
+        self._snapshot = NO_SNAPSHOT
+        if self._connection.in_transaction:
+            self._connection.execute("COMMIT")
+
+    def close(self) -> None:
+        self._connection.close()
+
+
 class _Writer:
     """The writer thread: batch after batch, one commit each, in turn with the other workers' writers."""
 
@@ -330,12 +390,12 @@ class _Writer:
         self._number = number
         self._shared = shared
         self._turn = turn
+        self._stopping = False
 
     def run(self) -> None:
-        last = False
-        while not last and (first := self._waiting.get()) is not None:
+        while not self._stopping and (first := self._waiting.get()) is not None:
+            batch = [first]
             with self._turn.taken():
-                batch, last = self._gather(first)  # and who came while this one waited for its turn
                 self._commit(batch)
             _answer(batch)
         with self._turn.taken():
@@ -343,34 +403,39 @@ class _Writer:
         self._connection.close()
         self._turn.close()
 
-    def _gather(self, first: _Work) -> tuple[list[_Work], bool]:
-        batch = [first]
-        with contextlib.suppress(queue.Empty):
-            while len(batch) < BATCH:
-                work = self._waiting.get_nowait()
-                if work is None:
-                    return batch, True
+    def _gather(self, batch: list[_Work]) -> None:
+        """Whoever has come meanwhile shares the sync."""
+        while len(batch) < BATCH and not self._stopping and not self._waiting.empty():
+            work = self._waiting.get()
+            if work is None:
+                self._stopping = True
+            else:
                 batch.append(work)
-        return batch, False
 
     def _commit(self, batch: list[_Work]) -> None:
         """One transaction for the batch. A body that fails after it wrote spoils it: the others run again without that one."""
-        waiting = batch
-        while waiting and not self._try(waiting):
-            waiting = [work for work in waiting if work.error is None]
+        if not self._try(batch, self._gather):
+            while not self._try([work for work in batch if work.error is None]):
+                pass
 
-    def _try(self, batch: list[_Work]) -> bool:
+    def _try(self, batch: list[_Work], gather: Callable[[list[_Work]], None] | None = None) -> bool:
         try:
             self._connection.execute("BEGIN IMMEDIATE")
             for work in batch:
                 if self._run_body(work):
                     self._connection.execute("ROLLBACK")
                     return False
+                if gather is not None and work is batch[-1]:
+                    gather(batch)  # which this loop then comes to
             reserved = self._reserved
             if self._clock.last > reserved:
                 reserved = self._clock.last + TICK_RESERVE
                 self._store_tick(reserved)
-            self._connection.execute("COMMIT")
+            self._shared.committing()
+            try:
+                self._connection.execute("COMMIT")
+            finally:
+                self._shared.committed(self._clock.now())
             self._reserved = reserved
             self._tell_workers(batch)
         except sqlite3.Error as error:
@@ -392,7 +457,6 @@ class _Writer:
         return False
 
     def _tell_workers(self, batch: list[_Work]) -> None:
-        self._shared.committed(self._clock.now())
         for work in batch:
             if work.committed is not None and work.error is None:
                 work.committed(work.result)

@@ -6,10 +6,11 @@ write and when to close. A handler starts when the head of its request is comple
 
 import asyncio
 import logging
+import types
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator
 from time import monotonic
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 
 from verditer.rest.body import IncomingBody
 from verditer.rest.message import ClientGone, Request, Response
@@ -45,6 +46,7 @@ class HttpConnection(asyncio.Protocol):
         self._loop = asyncio.get_running_loop()
         self._reader = RequestReader(self, server.limits)
         self._current: Exchange | None = None
+        self._accepted: Exchange | None = None  # the current one, while the bytes it came with are still being read
         self._pending: deque[Exchange] = deque()
         self._refusal: Refusal | None = None  # given after the answers to everything pending
         self._drained: asyncio.Future[None] | None = None
@@ -78,6 +80,9 @@ class HttpConnection(asyncio.Protocol):
             return
         self._since = monotonic()
         self._reader.feed(data)
+        if self._accepted is not None:
+            exchange, self._accepted = self._accepted, None
+            self._start_now(exchange)
         self._balance_reading()
 
     def eof_received(self) -> bool:
@@ -112,7 +117,7 @@ class HttpConnection(asyncio.Protocol):
 
     def accept(self, exchange: Exchange) -> None:
         if self._current is None:
-            self._start(exchange)
+            self._current = self._accepted = exchange
         else:
             self._pending.append(exchange)
 
@@ -155,6 +160,15 @@ class HttpConnection(asyncio.Protocol):
             self._transport.resume_reading()
 
     # Answering.
+
+    def _start_now(self, exchange: Exchange) -> None:
+        """Most answers wait for nothing: they are given at once. The others become a task where they first wait."""
+        answer = self._answer(exchange)
+        try:
+            awaited = answer.send(None)
+        except StopIteration:
+            return
+        self.task = self._loop.create_task(_continued(answer, awaited))
 
     def _start(self, exchange: Exchange) -> None:
         self._current = exchange
@@ -323,6 +337,25 @@ class HttpConnection(asyncio.Protocol):
         stalled = unwritten_bytes > 0 and now - self._written_since > self._server.limits.write_stall_seconds
         if stalled or (self._lingering and now - self._since > self._server.limits.linger_seconds):
             self._transport.abort()
+
+
+async def _continued(coroutine: Coroutine[Any, Any, None], awaited: Any) -> None:
+    """The rest of a coroutine that was run up to its first wait."""
+    await _driven(coroutine, awaited)
+
+
+@types.coroutine
+def _driven(coroutine: Coroutine[Any, Any, None], awaited: Any) -> Generator[Any, Any, None]:
+    try:
+        while True:
+            try:
+                value = yield awaited
+            except BaseException as error:
+                awaited = coroutine.throw(error)
+            else:
+                awaited = coroutine.send(value)
+    except StopIteration:
+        return
 
 
 async def _close_source(response: Response | None) -> None:

@@ -26,6 +26,8 @@ async def decode_request(exchange: Exchange, op: Op) -> Any:
     if op.request is None:
         return None
     fields = _params(exchange, op)
+    if op.takes.version:
+        fields["version"] = exchange.version
     if op.takes.metadata:
         fields["metadata"] = metadata_of(exchange.request)
     if op.body.kind is BodyKind.DOCUMENT:
@@ -39,6 +41,8 @@ def _params(exchange: Exchange, op: Op) -> dict[str, Any]:
     headers = exchange.request.headers
     assert exchange.address is not None
     query = exchange.address.query
+    if op.takes.is_left_out(headers, query):
+        return fields
     for param in op.takes.params:
         sent = (query if param.query else headers).get(param.wire)
         if sent or (param.blank and sent is not None):
@@ -68,7 +72,7 @@ def _check_history(exchange: Exchange, op: Op) -> None:
     """`snapshot` and `versionid` name one state each; an operation that does not read history is refused with either."""
     assert exchange.address is not None
     query = exchange.address.query
-    if not any(name in query for name in _HISTORY):
+    if "snapshot" not in query and "versionid" not in query:
         return
     if all(name in query for name in _HISTORY):
         raise StorageError(Code.MutuallyExclusiveQueryParameters)

@@ -21,6 +21,7 @@ from verditer.rest.operation import HeaderOut, Param, Takes
 from verditer.services.queue.current import show_receipt
 
 _URL_CHARACTERS = "%/:?#[]@!$&'()*+,;=~-._"
+TIER_READ_SINCE = "2026-10-06"
 _VISIBILITY = v.number_from(0, MAX_VISIBILITY_SECONDS)
 
 # --- what requests bring --------------------------------------------------------------------------------------------------
@@ -29,11 +30,22 @@ NOTHING = Takes()
 METADATA = Takes(metadata=True)
 LEASE_ACTION = Takes(lease_request=True)
 STRUCTURED = Takes(structured=True)
+VERSION = Takes(version=True)
+
+
+def _not_built(*names: str, query: bool = False) -> Takes:
+    """Asking for it is refused, since ignoring it would be a promise."""
+    return Takes(tuple(Param("", name, v.not_built, query=query) for name in names))
+
+
+KEYS = _not_built("x-ms-encryption-key", "x-ms-encryption-scope", "x-ms-source-encryption-key")
+LASTING = _not_built(
+    "x-ms-immutability-policy-until-date", "x-ms-immutability-policy-mode", "x-ms-legal-hold", "x-ms-expiry-option"
+)
+CONTAINER_KEYS = _not_built("x-ms-default-encryption-scope", "x-ms-deny-encryption-scope-override")
+LISTING_OPTIONS = _not_built("showonly", "endbefore", query=True)  # of a hierarchical namespace; of the Arrow form
 
 # fmt: off
-VERSION = Takes((
-    Param("version",             "x-ms-version",                  v.text),
-))
 BLOB_HEADERS = Takes((  # the plain form first: the prefixed one, when sent, replaces it
     Param("content_type",        "content-type",                  v.text),
     Param("content_encoding",    "content-encoding",              v.text),
@@ -57,6 +69,9 @@ TAGS = Takes((
 TIER = Takes((
     Param("tier",                "x-ms-access-tier",              v.access_tier),
 ))
+NO_TIER = Takes((  # append blobs have none
+    Param("",                    "x-ms-access-tier",              v.no_tier),
+))
 RANGE = Takes((
     Param("range",               "range",                         v.byte_range),
     Param("range",               "x-ms-range",                    v.byte_range),
@@ -66,7 +81,10 @@ RANGE = Takes((
 PUBLIC_ACCESS = Takes((
     Param("public_access",       "x-ms-blob-public-access",       v.public_access),
 ))
-DELETE_SNAPSHOTS = Takes((
+DELETE_TYPE = Takes((
+    Param("",                    "deletetype",                    v.no_such, query=True),
+))
+DELETE_SNAPSHOTS = DELETE_TYPE | Takes((
     Param("delete_snapshots",    "x-ms-delete-snapshots",         v.delete_snapshots),
 ))
 SNAPSHOT = Takes((
@@ -75,7 +93,7 @@ SNAPSHOT = Takes((
 VERSION_ID = Takes((
     Param("version_id",          "versionid",                     v.snapshot, query=True),
 ))
-OLD_VERSION = Takes((
+OLD_VERSION = DELETE_TYPE | Takes((
     Param("version_id",          "versionid",                     v.snapshot, query=True, required=True),
 ))
 HISTORY = SNAPSHOT | VERSION_ID
@@ -83,16 +101,16 @@ NEW_TIER = Takes((
     Param("tier",                "x-ms-access-tier",              v.any_tier, required=True),
     Param("rehydrate_priority",  "x-ms-rehydrate-priority",       v.rehydrate_priority),
 ))
-COPY = METADATA | TAGS | Takes((
+COPY = METADATA | TAGS | LASTING | Takes((
     Param("tier",                "x-ms-access-tier",              v.any_tier),
     Param("rehydrate_priority",  "x-ms-rehydrate-priority",       v.rehydrate_priority),
     Param("seal",                "x-ms-seal-blob",                v.flag),
 ))
 SOURCE_MD5 = Takes((
-    Param("source_md5",          "x-ms-source-content-md5",       v.md5),
+    Param("content_md5",         "x-ms-source-content-md5",       v.md5),
 ))
 SOURCE_CHECKSUMS = SOURCE_MD5 | Takes((
-    Param("source_crc64",        "x-ms-source-content-crc64",     v.crc64),
+    Param("content_crc64",       "x-ms-source-content-crc64",     v.crc64),
 ))
 SOURCE_RANGE = SOURCE_CHECKSUMS | Takes((
     Param("source_range",        "x-ms-source-range",             v.byte_range),
@@ -130,7 +148,7 @@ PAGE_PROPERTIES = PREFIXED_HEADERS | Takes((
     Param("sequence_action",     "x-ms-sequence-number-action",   v.sequence_action),
     Param("sequence_number",     "x-ms-blob-sequence-number",     v.number),
 ))
-PAGES = Takes((
+PAGES = VERSION | Takes((
     Param("range",               "range",                         v.page_range),
     Param("range",               "x-ms-range",                    v.page_range),
     Param("sequence_at_most",    "x-ms-if-sequence-number-le",    v.number),
@@ -140,7 +158,7 @@ PAGES = Takes((
 PAGE_WRITE = Takes((
     Param("page_write",          "x-ms-page-write",               v.page_write, required=True),
 ))
-PAGE_RANGES = VERSION | SNAPSHOT | Takes((
+PAGE_RANGES = VERSION | HISTORY | Takes((
     Param("range",               "range",                         v.byte_range),
     Param("range",               "x-ms-range",                    v.byte_range),
     Param("marker",              "marker",                        v.text, query=True),
@@ -164,6 +182,7 @@ FIND = Takes((
     Param("where",               "where",                         v.text, query=True, required=True),
     Param("marker",              "marker",                        v.text, query=True),
     Param("max_results",         "maxresults",                    v.max_results, query=True),
+    Param("include",             "include",                       v.find_include, query=True),
 ))
 CONTAINER_LISTING = PAGE | Takes((
     Param("include",             "include",                       v.container_include, query=True),
@@ -188,7 +207,7 @@ POP_RECEIPT = Takes((
 NEW_VISIBILITY = Takes((
     Param("visibility_seconds",  "visibilitytimeout",             _VISIBILITY, query=True, required=True),
 ))
-BLOB_LISTING = PAGE | Takes((
+BLOB_LISTING = PAGE | LISTING_OPTIONS | Takes((
     Param("delimiter",           "delimiter",                     v.text, query=True),
     Param("include",             "include",                       v.list_include, query=True),
     Param("start_from",          "startfrom",                     v.text, query=True),
@@ -305,6 +324,11 @@ def blob_tier(state: Any) -> list[tuple[str, str]]:
     if tier.rehydration is not None:
         headers += [("x-ms-archive-status", tier.archive_status or ""), ("x-ms-rehydrate-priority", tier.rehydration.priority)]
     return headers
+
+
+def read_tier(read: Any) -> list[tuple[str, str]]:
+    """Get Blob tells the tier as well, since a version that few clients speak yet."""
+    return blob_tier(read) if read.version >= TIER_READ_SINCE else []
 
 
 def blob_copy(result: Any) -> list[tuple[str, str]]:

@@ -9,6 +9,7 @@ import json
 import mmap
 import sys
 import zlib
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, TextIO
@@ -193,7 +194,7 @@ class Metrics:
             operation = exchange.op.name if exchange.op is not None else "Unknown"
             self._requests[service, operation, response.status] += 1
             durations = self._durations[service, operation]
-            durations[_bucket(seconds)] += 1
+            durations[bisect_left(BUCKETS, seconds)] += 1
             durations[-1] += seconds
             self._received[service] += exchange.request.body.length or 0
             self._sent[service] += _size(response)
@@ -219,13 +220,6 @@ class Metrics:
             for service, count in list(values.items()):
                 family.add_metric([service], count)
             yield family
-
-
-def _bucket(seconds: float) -> int:
-    for number, limit in enumerate(BUCKETS):
-        if seconds <= limit:
-            return number
-    return len(BUCKETS)
 
 
 def _cumulative(durations: list[float]) -> list[tuple[str, float]]:

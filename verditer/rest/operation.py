@@ -6,7 +6,7 @@ annotations, so a row names no field twice.
 """
 
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, NamedTuple, get_type_hints
@@ -73,6 +73,17 @@ class Takes:
     metadata: bool = False
     lease_request: bool = False
     structured: bool = False  # its bytes, sent or answered, may have the form of `codecs/structured.py`
+    version: bool = False  # the version the request is served as
+    wires: frozenset[str] = field(init=False)
+    required: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "wires", frozenset(param.wire for param in self.params))
+        object.__setattr__(self, "required", any(param.required for param in self.params))
+
+    def is_left_out(self, headers: Mapping[str, str], query: Mapping[str, str]) -> bool:
+        """Nothing of it was sent and nothing has to be: most of what an operation takes is seldom sent."""
+        return not self.required and self.wires.isdisjoint(headers) and self.wires.isdisjoint(query)
 
     def __or__(self, other: "Takes") -> "Takes":
         return Takes(
@@ -80,6 +91,7 @@ class Takes:
             self.metadata or other.metadata,
             self.lease_request or other.lease_request,
             self.structured or other.structured,
+            self.version or other.version,
         )
 
 
@@ -152,19 +164,17 @@ class Op:
     request: type[Any] | None = field(init=False, default=None)
     arguments: tuple[str, ...] = field(init=False, default=())
     writes: bool = field(init=False, default=False)
+    is_built: bool = field(init=False, default=False)
 
     def __post_init__(self) -> None:
         """Read from the function which of request, guard and body it wants, and the type of its request."""
+        object.__setattr__(self, "is_built", self.call is not None)
         call = self.call or _not_yet(self.name)
         hints = get_type_hints(call)
         object.__setattr__(self, "call", call)
         object.__setattr__(self, "arguments", tuple(inspect.signature(call).parameters)[2:])
         object.__setattr__(self, "request", hints.get("request"))
         object.__setattr__(self, "writes", self.changes or self.route.methods[0] not in ("GET", "HEAD", "OPTIONS"))
-
-    @property
-    def is_built(self) -> bool:
-        return getattr(self.call, "__name__", "") != "not_yet"
 
 
 def _not_yet(name: str) -> Callable[..., Any]:

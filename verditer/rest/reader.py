@@ -4,6 +4,7 @@ httptools reads heads and chunked bodies; a body of known length is counted here
 ambiguous or too large is refused (`wire.Refusal`), never guessed. `connection.py` runs the requests and writes the answers.
 """
 
+from functools import lru_cache
 from time import monotonic
 from typing import Protocol
 
@@ -17,6 +18,13 @@ from verditer.rest.wire import HttpLimits, Refusal, malformed
 # the second keeps the pieces of a chunked body large.
 _HEADS_PARSED_AT_ONCE = 16 * 1024
 _CHUNKS_PARSED_AT_ONCE = 256 * 1024
+
+
+@lru_cache(maxsize=1024)  # names come again and again
+def _spellings(name: bytes) -> tuple[str, str]:
+    """As it was sent, and in lower case."""
+    spelled = name.decode("latin-1")
+    return spelled, spelled.lower()
 
 
 class Exchange:
@@ -177,10 +185,9 @@ class RequestReader:
         self._header_bytes += len(name) + len(value) + 4
         if len(self._raw_headers) >= self._limits.max_headers or self._header_bytes > self._limits.max_header_bytes:
             raise _headers_too_large()
-        spelled = name.decode("latin-1")
+        spelled, key = _spellings(name)
         text = value.decode("latin-1").rstrip(" \t")
         self._raw_headers.append((spelled, text))
-        key = spelled.lower()
         if key not in self._headers:
             self._headers[key] = text
         elif key == "host":

@@ -13,7 +13,7 @@ from verditer.core.errors import Code, StorageError, invalid_header
 from verditer.core.grant import Allow, Grant, Scheme, admit, sas
 from verditer.core.guard import GuardRule
 from verditer.core.names import BlobName
-from verditer.rest.address import Address, parse_address
+from verditer.rest.address import Address, parse_address, parse_query
 from verditer.rest.exchange import Exchange
 from verditer.rest.message import Request
 from verditer.rest.operation import Level
@@ -21,6 +21,7 @@ from verditer.services.blob.sources import CopySource, LocalSource, RemoteSource
 from verditer.services.fetch import parse_url
 
 HEADER = "x-ms-copy-source"
+AZURE = ".blob.core.windows.net"
 _AUTHORIZATION = "x-ms-copy-source-authorization"
 _READ: Allow = sas("r", public=("blob", "container"))
 _CONDITIONS = {
@@ -46,10 +47,11 @@ async def copy_source(
     if url is None:
         raise invalid_header(HEADER, text)
     guard = rule.guard(exchange.request.headers)  # malformed conditions are refused whatever the source is
-    if not _is_own(url, exchange.request, product_style=product_style):
+    by_name = _is_own_by_name(url, exchange)
+    if not by_name and not _is_own(url, exchange.request, product_style=product_style):
         return _remote(url, exchange)
     inner = _inner_request(url, exchange)
-    address = parse_address(inner.target, url.netloc, product_style=product_style)
+    address = parse_address(inner.target, url.netloc, product_style=product_style or by_name)
     level, name = locate(address)
     if level is not Level.BLOB or not isinstance(name, BlobName):
         raise invalid_header(HEADER, text)
@@ -140,6 +142,17 @@ def _is_own(url: SplitResult, request: Request, *, product_style: bool) -> bool:
     if mine is None or url.port != mine.port:
         return False
     return _endpoint(url.hostname or "", product_style) == _endpoint(mine.hostname or "", product_style)
+
+
+def _is_own_by_name(url: SplitResult, exchange: Exchange) -> bool:
+    """Azure's host name for the account that is written to, and nothing that would open it there: clients that know an account by
+    its name alone spell a source in the same account so. With a SAS or a token it is meant for Azure, and asked there."""
+    address, grant = exchange.address, exchange.grant
+    assert address is not None
+    assert grant is not None
+    if url.hostname != address.account + AZURE or grant.scheme not in (Scheme.KEY, Scheme.BEARER):
+        return False
+    return "sig" not in parse_query(url.query) and _AUTHORIZATION not in exchange.request.headers
 
 
 def _endpoint(host: str, product_style: bool) -> str:

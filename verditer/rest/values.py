@@ -24,6 +24,7 @@ LIST_INCLUDES = frozenset(
 )  # fmt: skip
 CONTAINER_INCLUDES = frozenset({"metadata", "deleted", "system"})
 QUEUE_INCLUDES = frozenset({"metadata"})
+FIND_INCLUDES = frozenset({"none"})  # versions and deleted blobs are not found: docs/decisions/find-include.md
 _INT32 = range(-(2**31), 2**31)
 
 
@@ -102,26 +103,41 @@ def unsupported(name: str, value: str) -> NoReturn:
     raise StorageError(Code.UnsupportedHeader, details={"HeaderName": name, "HeaderValue": value})
 
 
-def page_tier(name: str, value: str) -> str:
-    tier = PAGE_TIERS.get(value.lower())
-    if tier is None:
-        raise invalid_header(name, value)
-    return tier
+def no_such(name: str, value: str) -> NoReturn:
+    """The one value there is has a row of its own."""
+    raise invalid_query(name, value)
+
+
+def not_built(name: str, value: str) -> NoReturn:
+    """What would be lost on a client that relies on it. The value may be a secret, and is not repeated."""
+    raise StorageError(Code.NotImplemented, message=f"{name} is not implemented by this server yet.")
 
 
 def access_tier(name: str, value: str) -> str:
-    tier = TIERS.get(value.lower())
-    if tier is None:
-        raise invalid_header(name, value)
-    return tier
+    return _tier(TIERS, name, value)
+
+
+def page_tier(name: str, value: str) -> str:
+    return _tier(PAGE_TIERS, name, value)
 
 
 def any_tier(name: str, value: str) -> str:
     """Whether the blob may have it depends on the blob."""
-    tier = (TIERS | PAGE_TIERS).get(value.lower())
+    return _tier(TIERS | PAGE_TIERS, name, value)
+
+
+def _tier(known: dict[str, str], name: str, value: str) -> str:
+    """Smart is a tier of accounts that are replicated across zones, and those we are not: docs/decisions/smart-tier.md."""
+    if value.lower() == "smart":
+        raise StorageError(Code.BlobAccessTierNotSupportedForAccountType)
+    tier = known.get(value.lower())
     if tier is None:
         raise invalid_header(name, value)
     return tier
+
+
+def no_tier(name: str, value: str) -> NoReturn:
+    raise StorageError(Code.AccessTierNotSupportedForBlobType)
 
 
 def rehydrate_priority(name: str, value: str) -> str:
@@ -249,6 +265,10 @@ def container_include(name: str, value: str) -> frozenset[str]:
 
 def queue_include(name: str, value: str) -> frozenset[str]:
     return _include(name, value, QUEUE_INCLUDES)
+
+
+def find_include(name: str, value: str) -> frozenset[str]:
+    return _include(name, value, FIND_INCLUDES)
 
 
 def _include(name: str, value: str, known: frozenset[str]) -> frozenset[str]:

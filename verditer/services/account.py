@@ -16,6 +16,9 @@ class Account(msgspec.Struct, frozen=True, kw_only=True):
     keys: tuple[bytes, ...]
     settings: SettingsChange = SettingsChange()  # what is configured: it holds from every start on
 
+    def __hash__(self) -> int:
+        return hash(self.name)  # asked for with every request, and the settings are many
+
 
 def parse_accounts(text: str) -> dict[str, Account]:
     """`name:key1[:key2];name:key1…`, as AZURITE_ACCOUNTS has it. Keys are base64."""

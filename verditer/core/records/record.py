@@ -46,10 +46,10 @@ def key_of(*parts: Part) -> bytes:
     """The key made of these parts. Each part is self-delimiting, so a key is a prefix of exactly the keys below it."""
     key = b""
     for part in parts:
-        if isinstance(part, int):
-            key += part.to_bytes(8, "big")
-        elif isinstance(part, str):
+        if isinstance(part, str):
             key += text_bytes(part) + b"\0"
+        elif isinstance(part, int):
+            key += part.to_bytes(8, "big")
         else:
             key += _escaped(part) + b"\0"
     return key
@@ -76,7 +76,7 @@ def successor(prefix: bytes) -> bytes:
 def text_bytes(text: str) -> bytes:
     """UTF-8, with characters beyond U+FFFF written as surrogate pairs, so that bytes sort as UTF-16 code units do."""
     if text.isascii():
-        return _escaped(text.encode())
+        return text.encode() if text.isprintable() else _escaped(text.encode())
     if max(text) > "\uffff":
         units = text.encode("utf-16-be", "surrogatepass")
         text = "".join([chr(units[i] << 8 | units[i + 1]) for i in range(0, len(units), 2)])

@@ -34,7 +34,8 @@ class BlobRead(msgspec.Struct, frozen=True, kw_only=True):
     """A blob, whole or a range of it, all of one committed state."""
 
     blob: Blob
-    now: int  # lease states are told for this moment
+    now: int  # lease and tier states are told for this moment
+    version: str
     start: int
     length: int
     ranged: bool

@@ -14,14 +14,13 @@ from verditer.core.names import BlobName
 from verditer.core.records.blob import Blob, BlobType
 from verditer.partition.engine import Transaction
 from verditer.services.blob.answers import Written
-from verditer.services.blob.block import BlobHeaders, receive_body, write_received
+from verditer.services.blob.block import BlobHeaders
 from verditer.services.blob.create import create_blob
 from verditer.services.blob.current import require_blob
-from verditer.services.blob.pieces import append_piece, pieces_of
-from verditer.services.blob.spill import is_crowded, spill
+from verditer.services.blob.pieces import append_piece
+from verditer.services.blob.receiving import write_part
 from verditer.services.context import Context
-from verditer.stream.digest import Checksums
-from verditer.stream.intake import Source
+from verditer.stream.intake import Received, Source
 
 replace = msgspec.structs.replace
 
@@ -45,38 +44,22 @@ async def create_append_blob(ctx: Context, target: BlobName, request: BlobHeader
 async def append_block(ctx: Context, target: BlobName, request: AppendBlock, guard: Guard, body: Source) -> Written:
     if not body.ended:
         await ctx.engine.read(target.scope, lambda tx: _check(tx, target, request, guard, body.length or 0))
-    expected = Checksums(md5=request.content_md5, crc64=request.content_crc64)
-    with ctx.activity.since(ctx.now()) as work:
-        received = await receive_body(ctx, body, limit_for(request.version, APPEND_BLOCK_BYTES), expected)
+
+    def place(tx: Transaction, received: Received) -> tuple[Blob, Blob]:
         if not received.size:
             raise invalid_header("Content-Length", "0")  # in chunks, so that only now it is known
+        blob = _check(tx, target, request, guard, received.size)
+        appended = replace(
+            blob,
+            etag=tx.tick(blob.etag),
+            lease=guard.lease_after(blob, tx.now),
+            size=blob.size + received.size,
+            block_count=(blob.block_count or 0) + 1,
+            pieces=append_piece(tx, blob, received),
+        )
+        return blob, appended
 
-        def commit(tx: Transaction) -> tuple[Written, int | None]:
-            """The answer, and the content that has too many small pieces now."""
-            blob = _check(tx, target, request, guard, received.size)
-            pieces = append_piece(tx, blob, received)
-            appended = replace(
-                blob,
-                etag=tx.tick(blob.etag),
-                lease=guard.lease_after(blob, tx.now),
-                size=blob.size + received.size,
-                block_count=(blob.block_count or 0) + 1,
-                pieces=pieces,
-            )
-            tx.put(appended)
-            written = Written(
-                etag=appended.etag,
-                content_md5=received.md5 if request.content_md5 is not None else None,
-                content_crc64=received.crc64,
-                append_offset=blob.size,
-                block_count=appended.block_count,
-            )
-            return written, blob.content_id if is_crowded(pieces_of(blob), pieces) else None
-
-        written, crowded = await write_received(ctx, target, work, received, commit)
-    if crowded is not None:
-        await spill(ctx, target, crowded)
-    return written
+    return await write_part(ctx, target, request, body, limit_for(request.version, APPEND_BLOCK_BYTES), place)
 
 
 async def seal_blob(ctx: Context, target: BlobName, request: SealBlob, guard: Guard) -> Written:

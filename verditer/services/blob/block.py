@@ -1,8 +1,5 @@
 """Block blobs: Put Blob, and blocks that are staged one by one and then committed as a list."""
 
-from collections.abc import Callable
-from typing import TypeVar
-
 import msgspec
 
 from verditer.core.errors import Code, StorageError, invalid_header
@@ -10,22 +7,18 @@ from verditer.core.guard import Guard
 from verditer.core.limits import MAX_METADATA, MAX_UNCOMMITTED_BLOCKS, PUT_BLOB_BYTES, PUT_BLOCK_BYTES, limit_for
 from verditer.core.names import BlobName, check_blob_name, check_metadata
 from verditer.core.records.blob import Blob, BlobType, Block, StagedBlob
-from verditer.core.records.content import Slice
 from verditer.core.tiers import check_online
-from verditer.partition.engine import EngineUnavailable, Transaction
-from verditer.services.activity import Work
+from verditer.partition.engine import Transaction
 from verditer.services.blob.answers import Written
-from verditer.services.blob.blobs import discard_staged
-from verditer.services.blob.content import drop_block, put_inline, put_layout
+from verditer.services.blob.content import drop_block
 from verditer.services.blob.current import current_blob, require_block_blob
-from verditer.services.blob.history import check_replaceable, new_version, retire_replaced
-from verditer.services.blob.tags import index_tags
+from verditer.services.blob.placing import put_in_place
+from verditer.services.blob.receiving import as_told, put_received, receive_body, write_received
 from verditer.services.context import Context
 from verditer.stream.digest import Checksums
-from verditer.stream.intake import Received, Source, receive
+from verditer.stream.intake import Source
 
 replace = msgspec.structs.replace
-T = TypeVar("T")
 
 
 class BlobHeaders(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,25 +58,18 @@ async def put_blob(ctx: Context, target: BlobName, request: PutBlob, guard: Guar
     with ctx.activity.since(ctx.now()) as work:
         received = await receive_body(ctx, body, limit_for(request.version, PUT_BLOB_BYTES), expected)
 
-        def commit(tx: Transaction) -> Written:
-            container, previous = current_blob(tx, target)
-            check_replaceable(tx, container, target, previous, BlobType.BLOCK)
-            guard.check(previous, tx.now)  # again: others may have written while the body arrived
-            check_online(previous, tx.now)
-            tick = tx.tick(previous.etag if previous is not None else 0)
+        def make(tx: Transaction, container_id: int, tick: int) -> Blob:
             put_received(tx, tick, received)
-            blob = block_blob(
-                container.id, target.blob, request, tick, size=received.size, inline=received.inline is not None, md5=received.md5
-            )
-            if previous is not None:
-                retire_replaced(tx, target, container.keeping, previous, tick)
-            discard_staged(tx, container.id, target.blob)
-            index_tags(tx, previous, blob)
-            version_id = new_version(container.keeping, tick)
-            tx.put(replace(blob, lease=guard.lease_after(previous, tx.now), version_id=version_id))
-            return Written(etag=tick, content_md5=received.md5, content_crc64=received.crc64, version_id=version_id)
+            inline = received.inline is not None
+            return block_blob(container_id, target.blob, request, tick, size=received.size, inline=inline, md5=received.md5)
 
-        return await write_received(ctx, target, work, received, commit)
+        def commit(tx: Transaction) -> Written:
+            """The guard checks again: others may have written while the body arrived."""
+            blob = put_in_place(tx, target, guard, BlobType.BLOCK, lambda *new: make(tx, *new))
+            return Written(etag=blob.etag, content_md5=received.md5, content_crc64=received.crc64, version_id=blob.version_id)
+
+        written = await write_received(ctx, target, work, received, commit)
+    return as_told(request.version, received.md5, written)
 
 
 def _check_early(tx: Transaction, target: BlobName, guard: Guard) -> None:
@@ -126,7 +112,8 @@ async def put_block(ctx: Context, target: BlobName, request: PutBlock, guard: Gu
                 return Written(etag=tick, content_md5=received.md5)
             return Written(etag=tick, content_crc64=received.crc64)
 
-        return await write_received(ctx, target, work, received, commit)
+        written = await write_received(ctx, target, work, received, commit)
+    return as_told(request.version, received.md5, written)
 
 
 def _check_staging(tx: Transaction, target: BlobName, request: PutBlock, guard: Guard) -> StagedBlob:
@@ -143,31 +130,6 @@ def _check_staging(tx: Transaction, target: BlobName, request: PutBlock, guard: 
     if staged.count >= MAX_UNCOMMITTED_BLOCKS:
         raise StorageError(Code.BlockCountExceedsLimit)
     return staged
-
-
-async def receive_body(ctx: Context, body: Source, limit: int, expected: Checksums) -> Received:
-    return await receive(body, ctx.extents, limit=limit, inline_limit=ctx.inline_limit, expected=expected)
-
-
-async def write_received(ctx: Context, target: BlobName, work: Work, received: Received, commit: Callable[[Transaction], T]) -> T:
-    """Commit; when that is refused, the bytes go at once. An outcome nobody knows is left to the collector."""
-    if received.extent is None:
-        return await ctx.engine.write(target.scope, commit)
-    try:
-        return await work.write(ctx.engine, target.scope, commit)
-    except StorageError as error:
-        if not isinstance(error, EngineUnavailable):
-            await ctx.extents.delete(received.extent)
-        raise
-
-
-def put_received(tx: Transaction, content_id: int, received: Received, *, layout: bool = True) -> None:
-    """Attach what arrived to a content id. A staged block names its extent itself and needs no layout."""
-    if received.inline is not None:
-        put_inline(tx, content_id, received.inline)
-    elif layout:
-        assert received.extent is not None
-        put_layout(tx, content_id, [Slice(received.extent, 0, received.size)])
 
 
 def block_blob(

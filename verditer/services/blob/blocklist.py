@@ -31,7 +31,9 @@ from verditer.services.blob.content import (
 )
 from verditer.services.blob.current import current_blob, require_blob, require_block_blob, require_container
 from verditer.services.blob.history import check_replaceable, new_version, retire_replaced
+from verditer.services.blob.receiving import as_told
 from verditer.services.blob.tags import index_tags
+from verditer.services.blob.tiers import check_tier
 from verditer.services.context import Context
 from verditer.stream.digest import Checksums, digest, verify
 
@@ -48,6 +50,7 @@ class Search(Enum):
 
 
 class PutBlockList(BlobHeaders, frozen=True, kw_only=True):
+    version: str
     blocks: tuple[tuple[Search, bytes], ...]
     document: bytes  # the request body: transactional checksums are of the XML
     content_md5: bytes | None = None
@@ -56,6 +59,7 @@ class PutBlockList(BlobHeaders, frozen=True, kw_only=True):
 
 class GetBlockList(msgspec.Struct, frozen=True, kw_only=True):
     snapshot: int | None = None
+    version_id: int | None = None
     block_list_type: str = "committed"
 
 
@@ -86,7 +90,7 @@ async def put_block_list(ctx: Context, target: BlobName, request: PutBlockList, 
             written = await work.write(ctx.engine, target.scope, commit)
             if written is not None:
                 checksums = {"content_md5": md5} if request.content_md5 is not None else {"content_crc64": crc64}
-                return msgspec.structs.replace(written, **checksums)
+                return as_told(request.version, md5, msgspec.structs.replace(written, **checksums))
             gathered = await _gather(ctx, target, request)
     raise StorageError(Code.ServerBusy)
 
@@ -123,6 +127,7 @@ def _commit(
     shared = previous is not None and retire_replaced(tx, target, container.keeping, previous, tick, kept)
     discard_staged(tx, container.id, target.blob, kept)
     blob = block_blob(container.id, target.blob, request, tick, size=size, inline=inline, md5=request.blob_content_md5)
+    check_tier(tx, target, blob)
     index_tags(tx, previous, blob)
     version_id = new_version(container.keeping, tick)
     tx.put(
@@ -222,11 +227,11 @@ async def _small_bytes(ctx: Context, target: BlobName, pieces: list[Piece]) -> A
 async def get_block_list(ctx: Context, target: BlobName, request: GetBlockList, guard: Guard) -> BlockLists:
     def look(tx: Transaction) -> BlockLists:
         container = require_container(tx, target)
-        if request.snapshot is None:
+        if request.snapshot is None and request.version_id is None:
             _, blob = current_blob(tx, target)
             staged = tx.get(StagedBlob, container.id, target.blob)
         else:
-            blob, staged = require_blob(tx, target, request.snapshot), None
+            blob, staged = require_blob(tx, target, request.snapshot, request.version_id), None
         if blob is None and staged is None:
             raise StorageError(Code.BlobNotFound)
         require_block_blob(blob)

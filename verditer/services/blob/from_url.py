@@ -1,4 +1,5 @@
 """Put Blob, Put Block, Append Block and Put Page From URL: the operation of that name, with a body that is read from a source.
+The checksums of the source are those of the body.
 
 Put Blob From URL moves no bytes when the source is a block blob of this server and nobody wants them summed.
 """
@@ -13,9 +14,9 @@ from verditer.core.records.blob import Blob, BlobType
 from verditer.partition.engine import Transaction
 from verditer.services.blob.answers import Written
 from verditer.services.blob.append import AppendBlock, append_block
-from verditer.services.blob.block import BlobHeaders, PutBlob, PutBlock, block_blob, put_blob, put_block
+from verditer.services.blob.block import PutBlob, PutBlock, block_blob, put_blob, put_block
 from verditer.services.blob.copy import CopyBlob, check_tags, taken_from
-from verditer.services.blob.page import ClearPages, PutPages, put_pages
+from verditer.services.blob.page import PutPages, put_pages
 from verditer.services.blob.placing import put_in_place
 from verditer.services.blob.sharing import Taken, attach
 from verditer.services.blob.sources import CopySource, LocalSource, Range, opened
@@ -25,77 +26,48 @@ replace = msgspec.structs.replace
 _HEADERS = ("content_type", "content_encoding", "content_language", "content_disposition", "cache_control")
 
 
-class PutBlobFromUrl(BlobHeaders, frozen=True, kw_only=True):
-    version: str
-    source_md5: bytes | None = None
+class PutBlobFromUrl(PutBlob, frozen=True, kw_only=True):
     copy_properties: bool = True
     copy_tags: bool = False
 
 
-class PutBlockFromUrl(msgspec.Struct, frozen=True, kw_only=True):
-    version: str
-    block_id: bytes
+class PutBlockFromUrl(PutBlock, frozen=True, kw_only=True):
     source_range: Range | None = None
-    source_md5: bytes | None = None
-    source_crc64: bytes | None = None
 
 
-class AppendBlockFromUrl(msgspec.Struct, frozen=True, kw_only=True):
-    version: str
+class AppendBlockFromUrl(AppendBlock, frozen=True, kw_only=True):
     source_range: Range | None = None
-    source_md5: bytes | None = None
-    source_crc64: bytes | None = None
-    append_position: int | None = None
-    max_size: int | None = None
 
 
-class PutPagesFromUrl(ClearPages, frozen=True, kw_only=True):
-    page_write: str
+class PutPagesFromUrl(PutPages, frozen=True, kw_only=True):
     source_range: Range | None = None
-    source_md5: bytes | None = None
-    source_crc64: bytes | None = None
 
 
 async def put_blob_from_url(ctx: Context, target: BlobName, request: PutBlobFromUrl, guard: Guard, source: CopySource) -> Written:
     check_blob_name(target.blob)
     check_metadata(request.metadata, MAX_METADATA)
     check_tags(request.tags, source, copy_tags=request.copy_tags)
-    if isinstance(source, LocalSource) and request.source_md5 is None and request.blob_content_md5 is None:
+    if isinstance(source, LocalSource) and request.content_md5 is None and request.blob_content_md5 is None:
         written = await _share(ctx, target, request, guard, source)
         if written is not None:
             return written
     async with opened(ctx, source) as body:
         _check_size(body.length, request)
-        headers = _headers(request, body.blob)
-        sent = PutBlob(**msgspec.structs.asdict(headers), version=request.version, content_md5=request.source_md5)
-        return await put_blob(ctx, target, sent, guard, body)
+        return await put_blob(ctx, target, _filled(request, body.blob), guard, body)
 
 
 async def put_block_from_url(
     ctx: Context, target: BlobName, request: PutBlockFromUrl, guard: Guard, source: CopySource
 ) -> Written:
     async with opened(ctx, source, request.source_range) as body:
-        sent = PutBlock(
-            version=request.version,
-            block_id=request.block_id,
-            content_md5=request.source_md5,
-            content_crc64=request.source_crc64,
-        )
-        return await put_block(ctx, target, sent, guard, body)
+        return await put_block(ctx, target, request, guard, body)
 
 
 async def append_block_from_url(
     ctx: Context, target: BlobName, request: AppendBlockFromUrl, guard: Guard, source: CopySource
 ) -> Written:
     async with opened(ctx, source, request.source_range) as body:
-        sent = AppendBlock(
-            version=request.version,
-            content_md5=request.source_md5,
-            content_crc64=request.source_crc64,
-            append_position=request.append_position,
-            max_size=request.max_size,
-        )
-        return await append_block(ctx, target, sent, guard, body)
+        return await append_block(ctx, target, request, guard, body)
 
 
 async def put_pages_from_url(
@@ -104,16 +76,7 @@ async def put_pages_from_url(
     if request.source_range is None:
         raise missing_header("x-ms-source-range")
     async with opened(ctx, source, request.source_range) as body:
-        sent = PutPages(
-            range=request.range,
-            page_write=request.page_write,
-            sequence_at_most=request.sequence_at_most,
-            sequence_below=request.sequence_below,
-            sequence_equal=request.sequence_equal,
-            content_md5=request.source_md5,
-            content_crc64=request.source_crc64,
-        )
-        return await put_pages(ctx, target, sent, guard, body)
+        return await put_pages(ctx, target, request, guard, body)
 
 
 async def _share(ctx: Context, target: BlobName, request: PutBlobFromUrl, guard: Guard, source: LocalSource) -> Written | None:
@@ -132,19 +95,17 @@ async def _share(ctx: Context, target: BlobName, request: PutBlobFromUrl, guard:
 
 
 def _shared(tx: Transaction, target: BlobName, request: PutBlobFromUrl, taken: Taken, container_id: int, tick: int) -> Blob:
-    headers = _headers(request, taken.blob)
-    blob = block_blob(container_id, target.blob, headers, tick, size=0, inline=False, md5=taken.blob.content_md5)
+    filled = _filled(request, taken.blob)
+    blob = block_blob(container_id, target.blob, filled, tick, size=0, inline=False, md5=taken.blob.content_md5)
     return replace(blob, **attach(tx, replace(taken, blocks=()), tick, target.scope))  # its block list is not part of it
 
 
-def _headers(request: PutBlobFromUrl, source: Blob) -> BlobHeaders:
+def _filled(request: PutBlobFromUrl, source: Blob) -> PutBlobFromUrl:
     """What the request leaves out, the source fills in; its metadata it keeps to itself."""
-    given = {name: getattr(request, name) for name in BlobHeaders.__struct_fields__}
-    if request.copy_properties:
-        given |= {name: getattr(source, name) for name in _HEADERS if given[name] is None}
-    if request.copy_tags:
-        given["tags"] = source.tags
-    return BlobHeaders(**given)
+    given = (
+        {name: getattr(source, name) for name in _HEADERS if getattr(request, name) is None} if request.copy_properties else {}
+    )
+    return replace(request, **given, tags=source.tags if request.copy_tags else request.tags)
 
 
 def _check_size(size: int | None, request: PutBlobFromUrl) -> None:

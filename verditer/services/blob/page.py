@@ -15,14 +15,13 @@ from verditer.core.records.blob import Blob, BlobType
 from verditer.partition.engine import Transaction
 from verditer.services.blob.answers import Written
 from verditer.services.blob.blobs import SetBlobProperties, with_headers
-from verditer.services.blob.block import BlobHeaders, receive_body, write_received
+from verditer.services.blob.block import BlobHeaders
 from verditer.services.blob.create import create_blob
 from verditer.services.blob.current import require_blob
-from verditer.services.blob.pieces import clear_pieces, pieces_of, write_piece
-from verditer.services.blob.spill import is_crowded, spill
+from verditer.services.blob.pieces import clear_pieces, write_piece
+from verditer.services.blob.receiving import write_part
 from verditer.services.context import Context
-from verditer.stream.digest import Checksums
-from verditer.stream.intake import Source
+from verditer.stream.intake import Received, Source
 
 replace = msgspec.structs.replace
 
@@ -41,6 +40,7 @@ class CreatePageBlob(BlobHeaders, frozen=True, kw_only=True):
 class ClearPages(msgspec.Struct, frozen=True, kw_only=True):
     """A range of whole pages (first byte, last byte), and the sequence number conditions."""
 
+    version: str
     range: tuple[int, int] | None = None
     sequence_at_most: int | None = None
     sequence_below: int | None = None
@@ -74,29 +74,14 @@ async def put_pages(ctx: Context, target: BlobName, request: PutPages, guard: Gu
         _check_length(body.length, end - start)
     if not body.ended:
         await ctx.engine.read(target.scope, lambda tx: _check(tx, target, request, guard, end))
-    expected = Checksums(md5=request.content_md5, crc64=request.content_crc64)
-    with ctx.activity.since(ctx.now()) as work:
-        received = await receive_body(ctx, body, MAX_PAGE_WRITE, expected)
 
-        def commit(tx: Transaction) -> tuple[Written, int | None]:
-            """The answer, and the content that has too many small pieces now."""
-            _check_length(received.size, end - start)  # of chunks, so that only now it is known
-            blob = _check(tx, target, request, guard, end)
-            pieces = write_piece(tx, blob, start, received)
-            changed = replace(blob, etag=tx.tick(blob.etag), lease=guard.lease_after(blob, tx.now), pieces=pieces)
-            tx.put(changed)
-            written = Written(
-                etag=changed.etag,
-                content_md5=received.md5 if request.content_md5 is not None else None,
-                content_crc64=received.crc64,
-                sequence_number=changed.sequence_number,
-            )
-            return written, blob.content_id if is_crowded(pieces_of(blob), pieces) else None
+    def place(tx: Transaction, received: Received) -> tuple[Blob, Blob]:
+        _check_length(received.size, end - start)  # of chunks, so that only now it is known
+        blob = _check(tx, target, request, guard, end)
+        pieces = write_piece(tx, blob, start, received)
+        return blob, replace(blob, etag=tx.tick(blob.etag), lease=guard.lease_after(blob, tx.now), pieces=pieces)
 
-        written, crowded = await write_received(ctx, target, work, received, commit)
-    if crowded is not None:
-        await spill(ctx, target, crowded)
-    return written
+    return await write_part(ctx, target, request, body, MAX_PAGE_WRITE, place)
 
 
 async def clear_pages(ctx: Context, target: BlobName, request: ClearPages, guard: Guard) -> Written:
@@ -137,8 +122,8 @@ async def set_page_properties(ctx: Context, target: BlobName, request: SetPageBl
     return await ctx.engine.write(target.scope, commit)
 
 
-def require_page_blob(tx: Transaction, target: BlobName, snapshot: int | None = None) -> Blob:
-    blob = require_blob(tx, target, snapshot)
+def require_page_blob(tx: Transaction, target: BlobName, snapshot: int | None = None, version_id: int | None = None) -> Blob:
+    blob = require_blob(tx, target, snapshot, version_id)
     if blob.blob_type is not BlobType.PAGE:
         raise StorageError(Code.InvalidBlobType)
     return blob

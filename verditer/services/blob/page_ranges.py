@@ -14,7 +14,7 @@ from verditer.core.records.blob import Blob, Snapshot
 from verditer.partition.engine import Transaction
 from verditer.services.blob.answers import PageRange, PageRanges
 from verditer.services.blob.page import require_page_blob
-from verditer.services.blob.pieces import spans, visible
+from verditer.services.blob.pieces import pieces_of, spans, visible
 from verditer.services.blob.ranges import joined, without
 from verditer.services.context import Context
 
@@ -24,6 +24,7 @@ PAGED_SINCE = "2020-10-02"  # before, an answer has all ranges and no marker
 class GetPageRanges(msgspec.Struct, frozen=True, kw_only=True):
     version: str
     snapshot: int | None = None
+    version_id: int | None = None
     range: tuple[int, int | None] | None = None
     marker: str = ""
     max_results: int | None = None
@@ -35,7 +36,7 @@ class GetPageRangesDiff(GetPageRanges, frozen=True, kw_only=True):
 
 async def get_page_ranges(ctx: Context, target: BlobName, request: GetPageRanges, guard: Guard) -> PageRanges:
     def look(tx: Transaction) -> PageRanges:
-        blob = require_page_blob(tx, target, request.snapshot)
+        blob = require_page_blob(tx, target, request.snapshot, request.version_id)
         guard.check(blob, tx.now)
         start, end = _asked(blob, request)
         return _page(blob, request, _written(tx, blob, start, end))
@@ -47,7 +48,7 @@ async def get_page_ranges_diff(ctx: Context, target: BlobName, request: GetPageR
     """Pages written since the previous snapshot, and pages it had that are gone."""
 
     def look(tx: Transaction) -> PageRanges:
-        blob = require_page_blob(tx, target, request.snapshot)
+        blob = require_page_blob(tx, target, request.snapshot, request.version_id)
         guard.check(blob, tx.now)
         previous = _previous(tx, blob, request)
         start, end = _asked(blob, request)
@@ -62,7 +63,7 @@ def _previous(tx: Transaction, blob: Blob, request: GetPageRangesDiff) -> Snapsh
     previous = tx.get(Snapshot, blob.container_id, blob.name, request.prev_snapshot)
     if previous is None:
         raise StorageError(Code.PreviousSnapshotNotFound)
-    if request.snapshot is not None and request.prev_snapshot > request.snapshot:
+    if pieces_of(previous).view > pieces_of(blob).view:
         raise StorageError(Code.PreviousSnapshotCannotBeNewer)
     if previous.content_id != blob.content_id:
         raise StorageError(Code.BlobOverwritten)

@@ -22,11 +22,11 @@ from verditer.core.records.record import Span
 from verditer.partition.engine import Transaction
 from verditer.services.activity import Work
 from verditer.services.blob.answers import Copied
-from verditer.services.blob.block import write_received
 from verditer.services.blob.content import drop_content, put_inline
 from verditer.services.blob.current import require_blob
 from verditer.services.blob.pieces import new_pieces, write_piece
 from verditer.services.blob.placing import put_in_place
+from verditer.services.blob.receiving import write_received
 from verditer.services.blob.sources import RemoteSource, opened, unverified
 from verditer.services.context import Context
 from verditer.stream.intake import Received

@@ -1,4 +1,4 @@
-"""A new blob takes the place of whatever has its name: the steps that every copy shares."""
+"""A new blob takes the place of whatever has its name: the steps that Put Blob and every copy share."""
 
 from collections.abc import Callable
 
@@ -15,6 +15,7 @@ from verditer.services.blob.blobs import discard_staged
 from verditer.services.blob.current import current_blob
 from verditer.services.blob.history import check_replaceable, new_version, retire_replaced
 from verditer.services.blob.tags import index_tags
+from verditer.services.blob.tiers import check_tier
 
 Make = Callable[[int, int], Blob]
 """Container id and tick → the record, its content put under that tick."""
@@ -41,6 +42,7 @@ def put_in_place(
     check_online(previous, tx.now)
     tick = tx.tick(previous.etag if previous is not None else 0)
     blob = make(container.id, tick)
+    check_tier(tx, target, blob)
     if previous is not None:
         retire_replaced(tx, target, container.keeping, previous, tick)
     discard_staged(tx, container.id, target.blob)

@@ -27,6 +27,7 @@ Part = Slice | bytes | int
 
 
 class GetBlob(msgspec.Struct, frozen=True, kw_only=True):
+    version: str = ""
     snapshot: int | None = None
     version_id: int | None = None
     range: tuple[int, int | None] | None = None  # first byte, last byte or None for "to the end"
@@ -37,7 +38,6 @@ class GetBlob(msgspec.Struct, frozen=True, kw_only=True):
 async def get_blob(ctx: Context, target: BlobName, request: GetBlob, guard: Guard) -> BlobRead:
     if request.range_md5 and request.range_crc64:
         raise invalid_header("x-ms-range-get-content-crc64", "true")  # one checksum of a range, not two
-    start_of_read = ctx.now()
 
     def look(tx: Transaction, *, at_once: bool = False) -> tuple[BlobRead, list[Part]] | None:
         """None: there may be many pieces, so look again beside the event loop."""
@@ -45,19 +45,20 @@ async def get_blob(ctx: Context, target: BlobName, request: GetBlob, guard: Guar
         guard.check(blob, tx.now)
         check_online(blob, tx.now)
         start, length = _extent_of(blob, request)
-        read = BlobRead(blob=blob, now=tx.now, start=start, length=length, ranged=request.range is not None, body=b"")
-        if not length:
+        ranged = request.range is not None
+        data = b""
+        if blob.inline and length:
+            data = inline_bytes(tx, blob.content_id)
+            if length != blob.size:
+                data = data[start : start + length]
+        read = BlobRead(blob=blob, now=tx.now, version=request.version, start=start, length=length, ranged=ranged, body=data)
+        if blob.inline or not length:
             return read, []
         if blob.pieces is not None:
             if length > LONG_RANGE and not at_once:
                 return None
             return read, _parts_of_pieces(tx, blob, start, start + length)
-        if not blob.inline:
-            return read, list(slices_of(tx, blob, start, length))
-        data = inline_bytes(tx, blob.content_id)
-        if length != blob.size:
-            data = data[start : start + length]
-        return msgspec.structs.replace(read, body=data), []
+        return read, list(slices_of(tx, blob, start, length))
 
     found = await ctx.engine.read(target.scope, look)
     if found is None:
@@ -66,7 +67,7 @@ async def get_blob(ctx: Context, target: BlobName, request: GetBlob, guard: Guar
     read, parts = found
     if parts:
         body = _bytes_of(parts) if read.length <= LONG_RANGE else None
-        streamed = body if body is not None else ctx.activity.stream(start_of_read, _pieces(ctx, parts))
+        streamed = body if body is not None else ctx.activity.stream(read.now, _pieces(ctx, parts))
         read = msgspec.structs.replace(read, body=streamed)
     if request.range_md5 or request.range_crc64:
         read = await _with_digest(read, request)

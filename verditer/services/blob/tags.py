@@ -39,6 +39,7 @@ class FindBlobs(msgspec.Struct, frozen=True, kw_only=True):
     where: str
     marker: str = ""
     max_results: int = 5000
+    include: frozenset[str] = frozenset()
 
 
 class Found(msgspec.Struct, frozen=True, kw_only=True):

@@ -42,6 +42,15 @@ async def set_tier(ctx: Context, target: BlobName, request: SetBlobTier, guard: 
     return await ctx.engine.write(target.scope, commit)
 
 
+def check_tier(tx: Transaction, target: BlobName, blob: Blob) -> None:
+    """Of a blob that is about to be put."""
+    if blob.tier is None:
+        return
+    _check_kind(settings_of(tx, target.account), blob, blob.tier)
+    if blob.blob_type is BlobType.PAGE:
+        check_page_tier(None, blob.tier, blob.size)
+
+
 def _check_kind(settings: AccountSettings, blob: Blob, tier: str) -> None:
     """Block blobs of standard accounts have tiers, and page blobs of premium ones."""
     if tier not in BLOCK_TIERS and tier not in PAGE_TIERS:
