@@ -1,5 +1,6 @@
 """The sides: Azurite from npm, Verditer from this checkout or from another revision, and the bare loops."""
 
+import compileall
 import json
 import shutil
 import subprocess
@@ -48,6 +49,7 @@ def verditer(label: str = "Verditer", source: Path = ROOT, wrapper: tuple[str, .
     program = Path(sys.executable).parent / "verditer"
     if not program.exists():
         raise CannotMeasure(f"{program} is missing: run `make bench`, which installs it")
+    compileall.compile_dir(source / "verditer", quiet=1)  # as `pip install` leaves it
 
     def command(folder: Path, ports: dict[str, int], service: str) -> list[str]:
         others = ["--filePort", "0", "--adminPort", "0"]  # any free one: nothing is asked there

@@ -48,7 +48,8 @@ def test_a_clock_goes_on_behind_the_ticks_of_its_predecessor() -> None:
 
 
 def test_moving_time_forward_moves_now_and_ticks() -> None:
-    clock = HybridClock(Wall(10**12))
-    clock.offset += 10**9
+    wall = Wall(10**12)
+    clock = HybridClock(wall)
+    wall.ticks += 10**9
     assert clock.now() == 10**12 + 10**9
     assert clock.tick() >= 10**12 + 10**9

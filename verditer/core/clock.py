@@ -20,11 +20,14 @@ class HybridClock:
         self._last = floor - floor % NODES + node
         self._lock = threading.Lock()  # the writer thread makes ETags while the loop asks for the time
         self._shown = 0
-        self.offset = 0  # test control moves time by this many ticks
 
     def now(self) -> int:
         """Wall time that never goes backwards, at or after every tick already issued: what is written is never in the future."""
-        self._shown = max(self._source() + self.offset, self._last, self._shown)
+        now = self._source()
+        if now < self._last:
+            now = self._last
+        if now > self._shown:
+            self._shown = now
         return self._shown
 
     @property
@@ -35,6 +38,6 @@ class HybridClock:
     def tick(self, after: int = 0) -> int:
         """A unique tick greater than `after` and than every tick issued before."""
         with self._lock:
-            wanted = max(self._source() + self.offset, after + 1, self._last + 1)
+            wanted = max(self._source(), after + 1, self._last + 1)
             self._last = wanted + (self._node - wanted) % NODES
             return self._last

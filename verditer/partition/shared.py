@@ -36,7 +36,8 @@ class SharedStore:
         words = self._words
 
         def time() -> int:
-            return max(source() + words[_OFFSET], words[_LATEST])
+            now, latest = source() + words[_OFFSET], words[_LATEST]
+            return now if now > latest else latest
 
         return time
 

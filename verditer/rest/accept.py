@@ -96,6 +96,7 @@ class Acceptor:
                 logger.error("no connection can be taken: %s", error)
                 self._look_away(NO_FILES_SECONDS, self._look)
             return
+        self._member.add(1)  # before the next one knocks; whoever serves it takes it off again
         taken.setblocking(False)
         task = self._loop.create_task(self._serve(taken))
         self._starting.add(task)

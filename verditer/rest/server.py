@@ -7,7 +7,6 @@ import asyncio
 import os
 import socket
 from collections.abc import Sequence
-from contextlib import suppress
 from ssl import SSLContext
 from time import monotonic
 from typing import Any
@@ -89,8 +88,13 @@ class HttpServer:
 
     async def _serve(self, taken: socket.socket) -> None:
         loop = asyncio.get_running_loop()
-        with suppress(OSError):  # no TLS, or gone already
+        try:
             await loop.connect_accepted_socket(lambda: HttpConnection(self), taken, **self._tls)
+        except BaseException as error:
+            assert self._member is not None
+            self._member.add(-1)
+            if not isinstance(error, OSError):  # no TLS, or gone already
+                raise
 
     @property
     def port(self) -> int:
@@ -126,8 +130,6 @@ class HttpServer:
 
     def admit(self, connection: HttpConnection) -> bool:
         self._connections.add(connection)
-        if self._member is not None:
-            self._member.add(1)
         return not self.stopping and len(self._connections) <= self.limits.max_connections
 
     def forget(self, connection: HttpConnection) -> None:
