@@ -12,18 +12,25 @@ from tests.contract.stores import RECORDS, Store
 from verditer.core.dates import seconds
 from verditer.core.errors import Code, StorageError
 from verditer.core.guard import CONTAINER_DELETE, CREATE, LEASE_ONLY, READ, SNAPSHOT, UPDATE
-from verditer.core.names import BlobName, ContainerName
+from verditer.core.names import AccountName, BlobName, ContainerName, QueueName, TableName
 from verditer.core.records.activity import Horizon
 from verditer.core.records.blob import Blob, Block, Snapshot, StagedBlob
 from verditer.core.records.container import Forgotten
 from verditer.core.records.content import BlockRun, Garbage, Inline, Layout
+from verditer.core.records.queue import Message
 from verditer.core.records.record import Record
+from verditer.core.records.table import Entity, Table
 from verditer.jobs.collect import EVERYTHING, Collector
+from verditer.partition.engine import Transaction
+from verditer.partition.sqlite import SqliteEngine
 from verditer.services.account import development_accounts
 from verditer.services.blob import blobs, block, blocklist, containers, read
 from verditer.services.blob.blocklist import Search
 from verditer.services.context import Context
+from verditer.services.queue import messages, queues
+from verditer.services.table import tables
 from verditer.stream.local import LocalExtents
+from verditer.stream.memory import MemoryExtents
 
 LARGE = 100_000
 BOX = ContainerName("devstoreaccount1", "box")
@@ -82,7 +89,7 @@ class Process:
         await block.put_block(self.ctx, blob_name(name), request, LEASE_ONLY.guard({}), source)
 
     async def commit(self, name: str, *block_ids: bytes) -> None:
-        request = blocklist.PutBlockList(blocks=tuple((Search.LATEST, id) for id in block_ids), document=b"")
+        request = blocklist.PutBlockList(version=VERSION, blocks=tuple((Search.LATEST, id) for id in block_ids), document=b"")
         await blocklist.put_block_list(self.ctx, blob_name(name), request, CREATE.guard({}))
 
     async def snapshot(self, name: str) -> int:
@@ -99,6 +106,9 @@ class Process:
 
     async def get(self, name: str, snapshot: int | None = None) -> bytes:
         return b"".join([piece async for piece in await self.open(name, snapshot)])
+
+    async def say(self, queue: QueueName, text: str, ttl_seconds: int = 604_800) -> None:
+        await messages.put_message(self.ctx, queue, messages.PutMessage(text=text, ttl_seconds=ttl_seconds, version=VERSION))
 
     async def count(self, *kinds: type[Record]) -> int:
         return await self.ctx.engine.scan((), lambda tx: sum(len(list(tx.scan(kind, EVERYTHING))) for kind in kinds))
@@ -340,6 +350,72 @@ async def test_a_deleted_container_leaves_nothing(store: Store, tmp_path: Path) 
         assert await one.count(Snapshot, StagedBlob, Block, Layout, BlockRun, Garbage, Forgotten) == 0
         assert one.files() == 0
         assert await one.get("small-1") == b"new"
+
+
+async def test_cleared_and_deleted_queues_and_tables_leave_nothing(store: Store, tmp_path: Path) -> None:
+    async with process(store, tmp_path / "extents") as one:
+        names = {name: QueueName(BOX.account, name) for name in ("cleared", "deleted", "kept")}
+        for name in names.values():
+            await queues.create_queue(one.ctx, name, queues.CreateQueue())
+            await asyncio.gather(*[one.say(name, str(number)) for number in range(230)])
+        await queues.clear_messages(one.ctx, names["cleared"])
+        await one.say(names["cleared"], "new")
+        await queues.delete_queue(one.ctx, names["deleted"])
+        table = TableName(BOX.account, "things")
+        await tables.create_table(one.ctx, AccountName(BOX.account, "table"), tables.CreateTable(table=table.table))
+        await one.ctx.engine.write(table.scope, fill_table)
+        await tables.delete_table(one.ctx, table)
+        await one.collect()
+        assert await one.count(Message) == 231
+        assert await one.count(Entity, Forgotten) == 0
+        counts = [(await queues.get_queue(one.ctx, names[name])).messages_count for name in ("cleared", "kept")]
+        assert counts == [1, 230]
+
+
+def fill_table(tx: Transaction) -> None:
+    table = next(tx.scan(Table, EVERYTHING, limit=1))
+    for number in range(230):
+        row = Entity(table_id=table.id, partition_key="p", row_key=str(number), etag=tx.tick(), properties=b"{}")
+        tx.put(row)
+
+
+async def test_expired_messages_go_run_by_run_and_the_others_stay(store: Store, tmp_path: Path) -> None:
+    async with process(store, tmp_path / "extents") as one:
+        name = QueueName(BOX.account, "orders")
+        await queues.create_queue(one.ctx, name, queues.CreateQueue())
+        for ttl in (60, 90, 7200, -1):
+            await asyncio.gather(*[one.say(name, f"{ttl}", ttl) for _ in range(120)])
+        await one.collect(0.01)
+        assert await one.count(Message) == 480
+        await one.collect(1)
+        assert await one.count(Message) == 240
+        assert (await queues.get_queue(one.ctx, name)).messages_count == 240
+        await one.collect(24)
+        assert await one.count(Message) == 120
+
+
+async def test_no_message_goes_before_its_time_although_the_clock_went_back() -> None:
+    clock = [seconds(10**9)]
+    engine = SqliteEngine(None, source=lambda: clock[0])
+    await engine.open()
+    try:
+        name = QueueName(BOX.account, "orders")
+        ctx = Context(engine=engine, extents=MemoryExtents(lambda: "x", None), accounts=development_accounts(), inline_limit=0)
+        await queues.create_queue(ctx, name, queues.CreateQueue())
+        await engine.read((), lambda tx: tx.now)
+        clock[0] += seconds(1000)
+        shown = engine.now()
+        clock[0] -= seconds(900)
+        message = await messages.put_message(ctx, name, messages.PutMessage(text="x", ttl_seconds=500, version=VERSION))
+        assert message.inserted >= shown
+        clock[0] = shown + seconds(499)
+        await Collector(ctx, 3600).collect()
+        assert await messages.peek_messages(ctx, name, messages.PeekMessages()) == [message]
+        clock[0] = shown + seconds(501)
+        await Collector(ctx, 3600).collect()
+        assert (await queues.get_queue(ctx, name)).messages_count == 0
+    finally:
+        await engine.close()
 
 
 async def test_blocks_that_nobody_commits_go_after_a_week(store: Store, tmp_path: Path) -> None:

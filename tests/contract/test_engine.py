@@ -129,6 +129,27 @@ async def test_a_sieve_loses_no_record_that_has_its_marks(store: Store, reverse:
         assert len(found) == len(set(found))
 
 
+def removing(span: Span, limit: int) -> Callable[[Transaction], tuple[int, Span | None]]:
+    return lambda tx: tx.delete_span(Job, span, limit)
+
+
+@pytest.mark.parametrize(("limit", "counts"), [(2, [2, 2, 2]), (4, [4, 2]), (6, [6]), (7, [6])])
+async def test_a_span_is_removed_from_its_front_piece_by_piece(store: Store, limit: int, counts: list[int]) -> None:
+    jobs = [Job(queue="q", id=number, due=100 - number) for number in range(6)]
+    async with opened(store) as engine:
+        await put(engine, *jobs, Job(queue="p", id=9, due=1), Job(queue="r", id=0, due=1))
+        rest: Span | None = span_of("q")
+        removed = []
+        while rest is not None:
+            count, rest = await engine.write(SCOPE, removing(rest, limit))
+            removed.append(count)
+            left = await engine.scan(SCOPE, lambda tx: [job.id for job in tx.scan(Job, span_of("q"))])
+            assert left == list(range(sum(removed), 6))
+        assert removed == counts
+        assert await engine.write(SCOPE, removing(span_of("q"), limit)) == (0, None)
+        assert await engine.read(SCOPE, lambda tx: [len(tx.ranked(Job, span_of(queue), 9)) for queue in "pqr"]) == [1, 0, 1]
+
+
 # One step or none
 
 

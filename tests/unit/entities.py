@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 
 from hypothesis import strategies as st
 
-from verditer.core.edm import Edm, Members, Wire, double_of, encode_members, put
+from verditer.core.edm import ANNOTATION, Edm, Members, Wire, double_of, encode_members
 from verditer.core.records.table import Entity
 from verditer.services.table.compare import compile_filter
 from verditer.services.table.filter import And, Compare, Constant, Literal, Node, Not, Or
@@ -16,6 +16,13 @@ Value = tuple[Edm, Wire]
 KEYS = ["", "a", "ab", "b", "ba", "\uffff", "𝄞"]
 NAMES = ["A", "B", "Ab"]
 OPS = ["eq", "ne", "gt", "ge", "lt", "le"]
+
+
+def put(members: Members, name: str, kind: Edm, value: Wire) -> None:
+    """Set a property: one member, or an annotation and its member where text stands for something else."""
+    if value.__class__ is str and kind is not Edm.STRING:
+        members[name + ANNOTATION] = kind.value
+    members[name] = value
 
 
 def entity(partition_key: str, row_key: str, known: Mapping[str, Value], *, etag: int = 1, table_id: int = 1) -> Entity:

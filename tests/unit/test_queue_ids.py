@@ -1,5 +1,6 @@
 """Message ids, pop receipts and the message document: what they are made of, and what is refused."""
 
+import re
 import uuid
 
 import pytest
@@ -9,7 +10,15 @@ from hypothesis import strategies as some
 from verditer.core.dates import MAX_TICKS, seconds
 from verditer.core.errors import Code, StorageError
 from verditer.core.records.queue import FOREVER, Message, due, parse_message_id, show_message_id
-from verditer.rest.codecs.queues import parse_changed_message, parse_message, render_got
+from verditer.core.records.record import key_of
+from verditer.rest.codecs.queues import (
+    USUAL_HEADS,
+    parse_changed_message,
+    parse_message,
+    parsed_text,
+    plain_text,
+    render_got,
+)
 from verditer.services.queue.current import parse_receipt, show_receipt
 
 TICKS = some.integers(1, MAX_TICKS)
@@ -58,12 +67,8 @@ def test_a_message_expires_its_seconds_after_it_was_put_or_never() -> None:
 @given(TICKS, TICKS)
 def test_due_are_the_messages_visible_up_to_now(visible: int, now: int) -> None:
     low, high = due(7, now)
-    rank = message(visible=visible).rank()
-    assert rank is not None
-    assert (low <= rank < high) == (visible <= now)
-    other = message(queue_id=8, visible=visible).rank()
-    assert other is not None
-    assert not low <= other < high
+    assert (low <= message(visible=visible).rank() < high) == (visible <= now)
+    assert not low <= message(queue_id=8, visible=visible).rank() < high
 
 
 @given(XML_TEXT)
@@ -71,6 +76,36 @@ def test_a_text_survives_the_way_out_and_in(text: str) -> None:
     document = render_got([message(text=text)], None).decode("utf-8-sig")
     inner = document[document.index("<MessageText") : document.index("</QueueMessage>")]
     assert parse_message(f"<QueueMessage>{inner}</QueueMessage>".encode()) == {"text": text}
+
+
+@pytest.mark.parametrize("head", sorted(USUAL_HEADS))
+@given(some.text(some.sampled_from("aZ0 +/=&<>;\"'!]\t\n\r\x00\x1f\x7f\x80ü\ud800")))
+def test_aplain_text_is_read_as_a_parser_reads_it(head: bytes, inner: str) -> None:
+    document = head + b"<QueueMessage><MessageText>" + inner.encode("utf-8", "surrogatepass") + b"</MessageText></QueueMessage>"
+    text = plain_text(document)
+    assert text is None or text == parsed_text(document)
+    assert text is not None or not re.fullmatch("[ -%'-;=?-~]*", inner)
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        b"<QueueMessage><MessageText>a</MessageText></QueueMessage><QueueMessage><MessageText>b</MessageText></QueueMessage>",
+        b"<x/><QueueMessage><MessageText>a</MessageText></QueueMessage>",
+        b"<QueueMessage><MessageText>a</MessageText></QueueMessage> ",
+        b"<QueueMessage><MessageText></QueueMessage>",
+        b"</MessageText></QueueMessage>",
+        b"",
+    ],
+)
+def test_what_is_written_differently_is_left_to_the_parser(document: bytes) -> None:
+    assert plain_text(document) is None
+
+
+@given(TICKS, SECONDS, TICKS, TICKS)
+def test_keys_and_ranks_are_made_as_all_keys_are(queue_id: int, ttl_seconds: int, sequence: int, visible: int) -> None:
+    one = message(queue_id=queue_id, ttl_seconds=ttl_seconds, sequence=sequence, visible=visible)
+    assert (one.key(), one.rank()) == (key_of(queue_id, ttl_seconds, sequence), key_of(queue_id, visible, sequence))
 
 
 def test_no_document_keeps_the_text_and_an_empty_text_replaces_it() -> None:

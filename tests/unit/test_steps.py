@@ -13,7 +13,7 @@ from verditer.partition.sqlite import SqliteEngine
     ("limit", "seconds", "following"),
     [
         (100, steps.AIM_SECONDS, 100),
-        (100, steps.AIM_SECONDS * 4, 25),
+        (400, steps.AIM_SECONDS * 4, 100),
         (100, steps.AIM_SECONDS / 1.5, 150),
         (100, steps.AIM_SECONDS / 50, 200),
         (100, 0.0, 200),

@@ -10,6 +10,8 @@ import base64
 import binascii
 import math
 import re
+from collections.abc import Callable
+from datetime import datetime
 from enum import Enum
 from functools import lru_cache
 
@@ -26,6 +28,7 @@ FIRST_DATETIME = parse_iso("1601-01-01T00:00:00Z") or 0
 _INTEGER = re.compile(r"[+-]?\d{1,20}")
 _DOUBLE = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?")
 _GUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{0,6}[1-9])?Z", re.ASCII)  # the one spelling, if there is such a day
 _SPECIAL_DOUBLES = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 encode_members = msgspec.json.Encoder().encode
@@ -43,16 +46,6 @@ class Edm(Enum):
     BINARY = "Edm.Binary"
 
 
-_BITS = {Edm.INT32: 31, Edm.INT64: 63}
-
-
-def put(members: Members, name: str, kind: Edm, value: Wire) -> None:
-    """Set a property: one member, or an annotation and its member where text stands for something else."""
-    if value.__class__ is str and kind is not Edm.STRING:
-        members[name + ANNOTATION] = kind.value
-    members[name] = value
-
-
 def kind_of(value: Wire, annotation: str | None) -> Edm:
     """The type of a stored member."""
     if annotation is not None:
@@ -63,31 +56,28 @@ def kind_of(value: Wire, annotation: str | None) -> Edm:
 _KINDS = {str: Edm.STRING, bool: Edm.BOOLEAN, int: Edm.INT32, float: Edm.DOUBLE}
 
 
-def infer(value: object) -> tuple[Edm, Wire]:
+def inferred(value: object) -> Wire:
     """A value sent without annotation. Whole numbers beyond Int32 are doubles, as Azure reads them."""
-    if isinstance(value, str):
-        return Edm.STRING, value
-    if isinstance(value, bool):
-        return Edm.BOOLEAN, value
+    if isinstance(value, str | bool):
+        return value
     if isinstance(value, int):
-        if -(2**31) <= value < 2**31:
-            return Edm.INT32, value
-        return Edm.DOUBLE, _finite(value)
+        return value if -(2**31) <= value < 2**31 else _finite(value)
     if isinstance(value, float):
-        return Edm.DOUBLE, _finite(value)
+        return _finite(value)
     raise StorageError(Code.InvalidInput)
 
 
 def canonical(kind: Edm, value: object) -> Wire:
-    """A value sent with an annotation, in its one spelling; refused when it is not of the type or out of its range."""
-    return _CANONICAL[kind](kind, value)
+    """A value of a type in its one spelling; refused when it is not of the type or out of its range."""
+    return _CANONICAL[kind](value)
 
 
-def type_named(name: object) -> Edm:
-    try:
-        return Edm(name)
-    except ValueError:
-        raise invalid_value() from None
+def annotated(annotation: object, value: object) -> Wire:
+    """The same for a value sent with an annotation, by the type that names."""
+    read = _READERS.get(annotation) if isinstance(annotation, str) else None
+    if read is None:
+        raise invalid_value()
+    return read(value)
 
 
 def invalid_value() -> StorageError:
@@ -104,24 +94,31 @@ def _finite(value: int | float) -> float:
     return number
 
 
-def _string(kind: Edm, value: object) -> Wire:
+def _string(value: object) -> Wire:
     if not isinstance(value, str):
         raise invalid_value()
     return value
 
 
-def _integer(kind: Edm, value: object) -> Wire:
+def _int32(value: object) -> Wire:
+    return _integer(value, 2**31)
+
+
+def _int64(value: object) -> Wire:
+    if isinstance(value, str) and len(value) < 19 and value.isdecimal() and value.isascii() and value[0] != "0":
+        return value
+    return str(_integer(value, 2**63))
+
+
+def _integer(value: object, bound: int) -> int:
     if isinstance(value, str) and _INTEGER.fullmatch(value):
         value = int(value)
-    if not isinstance(value, int) or isinstance(value, bool):
+    if not isinstance(value, int) or isinstance(value, bool) or not -bound <= value < bound:
         raise invalid_value()
-    bound = 1 << _BITS[kind]
-    if not -bound <= value < bound:
-        raise invalid_value()
-    return value if kind is Edm.INT32 else str(value)
+    return value
 
 
-def _double(kind: Edm, value: object) -> Wire:
+def _double(value: object) -> Wire:
     if isinstance(value, str):
         if value in _SPECIAL_DOUBLES:
             return value
@@ -133,7 +130,7 @@ def _double(kind: Edm, value: object) -> Wire:
     return _finite(value)
 
 
-def _boolean(kind: Edm, value: object) -> Wire:
+def _boolean(value: object) -> Wire:
     if isinstance(value, str) and value.lower() in ("true", "false"):
         return value.lower() == "true"
     if not isinstance(value, bool):
@@ -141,20 +138,32 @@ def _boolean(kind: Edm, value: object) -> Wire:
     return value
 
 
-def _datetime(kind: Edm, value: object) -> Wire:
-    ticks = parse_iso(value) if isinstance(value, str) else None
+def _datetime(value: object) -> Wire:
+    if not isinstance(value, str):
+        raise invalid_value()
+    if _MOMENT.fullmatch(value) and value >= "1601" and _is_a_moment(value[:19]):
+        return value
+    ticks = parse_iso(value)
     if ticks is None or ticks < FIRST_DATETIME:
         raise invalid_value()
     return datetime_text(ticks)
 
 
-def _guid(kind: Edm, value: object) -> Wire:
+def _is_a_moment(text: str) -> bool:
+    try:
+        datetime.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _guid(value: object) -> Wire:
     if not isinstance(value, str) or _GUID.fullmatch(value) is None:
         raise invalid_value()
     return value.lower()
 
 
-def _binary(kind: Edm, value: object) -> Wire:
+def _binary(value: object) -> Wire:
     if not isinstance(value, str):
         raise invalid_value()
     try:
@@ -163,16 +172,17 @@ def _binary(kind: Edm, value: object) -> Wire:
         raise invalid_value() from None
 
 
-_CANONICAL = {
+_CANONICAL: dict[Edm, Callable[[object], Wire]] = {
     Edm.STRING: _string,
-    Edm.INT32: _integer,
-    Edm.INT64: _integer,
+    Edm.INT32: _int32,
+    Edm.INT64: _int64,
     Edm.DOUBLE: _double,
     Edm.BOOLEAN: _boolean,
     Edm.DATETIME: _datetime,
     Edm.GUID: _guid,
     Edm.BINARY: _binary,
 }
+_READERS = {kind.value: read for kind, read in _CANONICAL.items()}  # an enum is slow to look up by
 
 
 def double_of(value: Wire) -> float:
@@ -207,14 +217,17 @@ def datetime_text(ticks: int) -> str:
     Without its `Z` the text sorts as the ticks do.
     """
     whole, fraction = divmod(ticks, TICKS_PER_SECOND)
-    return f"{_second(whole)}{f'.{fraction:07}'.rstrip('0')}Z" if fraction else f"{_second(whole)}Z"
+    return f"{_second(whole)[0]}{f'.{fraction:07}'.rstrip('0') if fraction else ''}Z"
 
 
 def etag_text(ticks: int) -> str:
     """The ETag of an entity: its Timestamp, with the colons as a URI has them."""
-    return f"W/\"datetime'{datetime_text(ticks).replace(':', '%3A')}'\""
+    whole, fraction = divmod(ticks, TICKS_PER_SECOND)
+    return f"{_second(whole)[1]}{f'.{fraction:07}'.rstrip('0') if fraction else ''}Z'\""
 
 
 @lru_cache(maxsize=4096)
-def _second(whole: int) -> str:
-    return iso(whole * TICKS_PER_SECOND).partition(".")[0]
+def _second(whole: int) -> tuple[str, str]:
+    """How the Timestamp and the ETag of a moment in this second begin."""
+    text = iso(whole * TICKS_PER_SECOND).partition(".")[0]
+    return text, f"W/\"datetime'{text.replace(':', '%3A')}"

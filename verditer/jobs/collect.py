@@ -1,9 +1,9 @@
 """The collector: removes what nothing names any more. Bytes go after the records that named them (invariant 2).
 
-Seven passes, in small transactions so that nobody waits for them: what was soft-deleted and whose retention has passed,
-children of deleted containers and queues, pieces that no blob and no snapshot sees any more, blocks that nobody committed,
-extents that a write let go, messages that have expired, and extents that no record ever named because a process died in
-between.
+Seven passes, in small transactions so that nobody waits for them (`steps.py`): what was soft-deleted and whose retention has
+passed, children of deleted containers, queues and tables (`forget.py`), pieces that no blob and no snapshot sees any more,
+blocks that nobody committed, extents that a write let go, messages that have expired, and extents that no record ever named
+because a process died in between.
 
 Nothing is removed that a running read or upload, in this process or another on the same store, might still need. Every
 process says how far back its work reaches (`services/activity.py`), and `horizon` is before all of it. An extent that was let
@@ -18,32 +18,28 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import TypeVar
 
 from verditer.core.dates import seconds
-from verditer.core.limits import MIB, UNCOMMITTED_DAYS
-from verditer.core.names import BlobName
+from verditer.core.limits import UNCOMMITTED_DAYS
+from verditer.core.names import BlobName, QueueName
 from verditer.core.records.blob import (
-    Blob,
-    BlobVersion,
     Block,
     DeletedBlob,
     DeletedSnapshot,
     DeletedVersion,
-    Snapshot,
     StagedBlob,
 )
-from verditer.core.records.container import Container, DeletedContainer, Forgotten
+from verditer.core.records.container import Container, DeletedContainer
 from verditer.core.records.content import ClosedView, ExtentUse, Garbage, Layout, SharedGarbage
-from verditer.core.records.queue import FOREVER, Message, Queue
-from verditer.core.records.record import Record, Span, key_of, span_of
-from verditer.core.records.table import Entity
+from verditer.core.records.queue import FOREVER, Queue
+from verditer.core.records.record import Record, Span, key_of
+from verditer.jobs.forget import forget_containers
+from verditer.jobs.steps import Step, in_steps, plainly, rested
 from verditer.partition.engine import Scope, Transaction
 from verditer.services.activity import ANNOUNCE_SECONDS
 from verditer.services.blob.blobs import discard_staged
-from verditer.services.blob.content import drop_content
 from verditer.services.blob.pieces import START, Place, sweep
-from verditer.services.blob.tags import index_tags
 from verditer.services.blob.undelete import expire_container, expire_state
 from verditer.services.context import Context
-from verditer.services.queue.expired import remove_expired
+from verditer.services.queue.expired import due_runs, expired_span, remove_expired
 
 R = TypeVar("R", bound=Record)
 T = TypeVar("T")
@@ -52,7 +48,6 @@ logger = logging.getLogger("verditer")
 EVERYTHING = Span(b"", b"\xff" * 64)
 AT_ONCE = 100  # records removed in one transaction, more or less
 SWEPT_AT_ONCE = 50_000  # extents compared with all records in one go: about 10 MB
-FORMER: tuple[type[Blob], ...] = (Snapshot, BlobVersion, DeletedBlob, DeletedSnapshot, DeletedVersion)
 OLD_BLOCKS_EVERY = seconds(3600)
 SWEEP_EVERY = seconds(24 * 3600)
 
@@ -88,7 +83,7 @@ class Collector:
         horizon = await self._ctx.activity.announce(self._ctx.engine)
         now = self._ctx.now()
         await self._expire(DeletedContainer, lambda deleted: (deleted.account, "blob", deleted.name), expire_container)
-        await self._forget_containers()
+        await forget_containers(self._ctx.engine)
         for kind in (DeletedBlob, DeletedSnapshot, DeletedVersion):
             await self._expire(kind, lambda state: state.scope, expire_state)
         await self._sweep_pieces()
@@ -118,38 +113,25 @@ class Collector:
         """What was soft-deleted and is due, each in its own scope: it may be restored at this moment."""
         engine = self._ctx.engine
         while rows := await engine.scan(("jobs",), lambda tx: tx.ranked(kind, Span(b"", key_of(tx.now + 1)), AT_ONCE)):
-            await asyncio.gather(*[engine.write(scope_of(row), _expiring(expire, row)) for row in rows])
-
-    async def _forget_containers(self) -> None:
-        def commit(tx: Transaction) -> bool:
-            forgotten = next(tx.scan(Forgotten, EVERYTHING, limit=1), None)
-            if forgotten is None:
-                return False
-            if not _remove_children(tx, forgotten.id):
-                tx.drop(forgotten.id)
-                tx.delete(Forgotten, forgotten.id)
-            return True
-
-        while await self._ctx.engine.write(("jobs", "forgotten"), commit):
-            pass
+            await rested(asyncio.gather(*[engine.write(scope_of(row), _expiring(expire, row)) for row in rows]))
 
     async def _remove_expired_messages(self) -> None:
         queues = await self._ctx.engine.scan(("jobs",), lambda tx: list(tx.scan(Queue, EVERYTHING)))
-        self._looked_for_expired = {
-            queue.id: await remove_expired(self._ctx, queue, self._looked_for_expired.get(queue.id, FOREVER)) for queue in queues
-        }
+        self._looked_for_expired = {queue.id: await self._remove_expired_of(queue) for queue in queues}
+
+    async def _remove_expired_of(self, queue: Queue) -> int:
+        """Where to look on next time. In the queue's own scope: nobody else removes the same ones."""
+        runs, last = await due_runs(self._ctx, queue, self._looked_for_expired.get(queue.id, FOREVER))
+        for ttl_seconds in runs:
+            span = expired_span(queue.id, ttl_seconds, self._ctx.now())
+            await in_steps(self._ctx.engine, QueueName(queue.account, queue.name).scope, span, _expiring_of(queue))
+        return last
 
     async def _sweep_pieces(self) -> None:
         """In the scope of the blob they belonged to, which may go on writing."""
         while closed := await self._ctx.engine.scan(("jobs",), lambda tx: list(tx.scan(ClosedView, EVERYTHING, limit=AT_ONCE))):
             for view in closed:
-                place: Place | None = START
-                while place is not None:
-
-                    def commit(tx: Transaction, view: ClosedView = view, place: Place = place) -> Place | None:
-                        return sweep(tx, view, place, AT_ONCE)
-
-                    place = await self._ctx.engine.write(view.scope, commit)
+                await in_steps(self._ctx.engine, view.scope, START, _sweeping(view))
 
     async def _discard_old_blocks(self) -> None:
         """Blocks that nobody committed within a week of the last one."""
@@ -159,7 +141,7 @@ class Collector:
                 if tx.get(StagedBlob, staged.container_id, staged.name) == staged:
                     discard_staged(tx, staged.container_id, staged.name)
 
-            await self._ctx.engine.write(target.scope, commit)  # the blob's own scope: it may be committed at this moment
+            await rested(self._ctx.engine.write(target.scope, commit))  # the blob's own scope: it may be committed right now
 
     async def _remove_garbage(self, horizon: int) -> None:
         span = Span(b"", key_of(max(horizon, 0)))
@@ -171,7 +153,7 @@ class Collector:
                 for row in rows:
                     tx.delete(Garbage, row.since, row.extent)
 
-            await self._ctx.engine.write(("jobs", "garbage"), commit)
+            await rested(self._ctx.engine.write(("jobs", "garbage"), commit))
 
     async def _sweep(self, horizon: int) -> None:
         """Extents that no record names, made before everything that is still running: left by a crash, or once shared."""
@@ -193,60 +175,19 @@ class Collector:
     async def _settle_shared(self, horizon: int) -> None:
         """The sweep has looked at every shared extent that was let go before the horizon: it is gone, or somebody names it."""
         span = Span(b"", key_of(max(horizon, 0)))
-
-        def commit(tx: Transaction) -> int:
-            rows = list(tx.scan(SharedGarbage, span, limit=AT_ONCE))
-            for row in rows:
-                tx.delete(SharedGarbage, row.since, row.extent)
-            return len(rows)
-
-        while await self._ctx.engine.write(("jobs", "garbage"), commit):
-            pass
+        await in_steps(self._ctx.engine, ("jobs", "garbage"), span, plainly(SharedGarbage))
 
 
 def _expiring(expire: Callable[[Transaction, R], None], row: R) -> Callable[[Transaction], None]:
     return lambda tx: expire(tx, row)
 
 
-def _remove_children(tx: Transaction, container_id: int) -> bool:
-    """Remove some of what a deleted container, queue or table held; False when there was nothing left."""
-    span = span_of(container_id)
-    blobs = _some(tx.scan(Blob, span, limit=AT_ONCE), _weight)
-    former = [state for kind in FORMER for state in _some(tx.scan(kind, span, limit=AT_ONCE), _weight)]
-    staged = _some(tx.scan(StagedBlob, span, limit=AT_ONCE), lambda one: one.count)
-    messages = list(tx.scan(Message, span, limit=AT_ONCE))
-    entities = list(tx.scan(Entity, span, limit=AT_ONCE))
-    for entity in entities:
-        tx.delete(Entity, entity.table_id, entity.partition_key, entity.row_key)
-    for message in messages:
-        tx.delete(Message, message.queue_id, message.ttl_seconds, message.sequence)
-    for blob in blobs:
-        drop_content(tx, blob)
-        index_tags(tx, blob, None)
-        tx.delete(Blob, blob.container_id, blob.name)
-    for state in former:
-        drop_content(tx, state)
-        tx.delete(type(state), *[getattr(state, name) for name in state.KEY])
-    for one in staged:
-        discard_staged(tx, one.container_id, one.name)
-    return bool(blobs or former or staged or messages or entities)
+def _expiring_of(queue: Queue) -> Step[Span]:
+    return lambda tx, span, limit: remove_expired(tx, queue, span, limit)
 
 
-def _some(records: Iterable[T], weight: Callable[[T], int]) -> list[T]:
-    """The first of them: at least one, and no more once they weigh enough for one transaction."""
-    taken: list[T] = []
-    total = 0
-    for record in records:
-        taken.append(record)
-        total += weight(record)
-        if total >= AT_ONCE:
-            break
-    return taken
-
-
-def _weight(blob: Blob) -> int:
-    """About how many rows go with it: the blocks of a large blob are some megabytes each. Pieces go in a pass of their own."""
-    return 1 + (blob.size // MIB if blob.pieces is None else 0)
+def _sweeping(view: ClosedView) -> Step[Place]:
+    return lambda tx, place, limit: sweep(tx, view, place, limit)
 
 
 def _old_blocks(tx: Transaction) -> list[tuple[BlobName, StagedBlob]]:

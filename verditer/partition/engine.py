@@ -19,10 +19,12 @@ every scope above it; writes beside each other run side by side where the engine
 
 
 class Mark(NamedTuple):
-    """Bytes that a wanted record contains as it is stored, followed by a number within the bounds if there are any."""
+    """Bytes that a wanted record contains as it is stored. What follows them where they stand first is a number within the
+    bounds, if there are any, or begins with one of `values`, if there are any; these are of one length."""
 
     text: bytes
     bounds: tuple[float, float] | None = None
+    values: tuple[bytes, ...] = ()
 
 
 class Transaction(Protocol):
@@ -47,10 +49,19 @@ class Transaction(Protocol):
         """The records in a span of keys, in key order. An engine may leave out records that lack one of the marks, and need
         not: whoever sifts looks at each record again."""
 
+    def get_many(self, kind: type[R], keys: Sequence[bytes]) -> dict[bytes, R]:
+        """Those of up to a thousand keys, each as its record says it, that are there."""
+
     def put(self, record: Record) -> None: ...
+
+    def put_many(self, records: Sequence[Record]) -> None:
+        """Up to a thousand records of one kind, none twice."""
 
     def delete(self, kind: type[Record], *key: Part) -> None:
         """Remove a record; one that is absent is fine."""
+
+    def delete_span(self, kind: type[Record], span: Span, limit: int) -> tuple[int, Span | None]:
+        """Remove the first records of a span of keys: how many there were, and what is left of the span, None at its end."""
 
     def claim(self, kind: type[R], span: Span, limit: int) -> list[R]:
         """The first records of a span of ranks that no other transaction is claiming, held until this one ends."""

@@ -240,8 +240,26 @@ class _Transaction:
         row = (record.key(), schema.encode(record)) if rank is None else (record.key(), rank, schema.encode(record))
         self._change(self._engine.statements(type(record)).put, row)
 
+    def get_many(self, kind: type[R], keys: Sequence[bytes]) -> dict[bytes, R]:
+        decode = schema.decoder(kind).decode
+        rows = self._execute(self._engine.statements(kind).get_many, (list(keys),), binary=True)
+        return {key: decode(body) for key, body in rows}
+
+    def put_many(self, records: Sequence[Record]) -> None:
+        columns = [[record.key() for record in records], [schema.encode(record) for record in records]]
+        if records[0].RANK:
+            columns.insert(1, [record.rank() or b"" for record in records])
+        self._change(self._engine.statements(type(records[0])).put_many, columns)
+
     def delete(self, kind: type[Record], *key: Part) -> None:
         self._change(self._engine.statements(kind).delete, (key_of(*key),))
+
+    def delete_span(self, kind: type[Record], span: Span, limit: int) -> tuple[int, Span | None]:
+        statements = self._engine.statements(kind)
+        end = self._execute(statements.nth, (*span, Int8(limit))).fetchone()
+        row = self._change(statements.delete_span, (span.low, end[0] if end is not None else span.high)).fetchone()
+        assert row is not None
+        return row[0], span.starting(end[0]) if end is not None else None
 
     def claim(self, kind: type[R], span: Span, limit: int) -> list[R]:
         assert self._writable, "a claim belongs to a write"
@@ -277,10 +295,10 @@ class _Transaction:
         else:
             self._execute("COMMIT")
 
-    def _change(self, statement: bytes, row: Sequence[Any]) -> None:
+    def _change(self, statement: bytes, row: Sequence[Any]) -> Cursor:
         assert self._writable, "a read writes nothing"
         self._changed = True
-        self._execute(statement, row)
+        return self._execute(statement, row)
 
     def move_clock(self, ticks: int) -> None:
         self._change(b"UPDATE store SET value = value + %s WHERE name = 'clock_offset'", (Int8(ticks),))
@@ -295,15 +313,22 @@ class Statements(NamedTuple):
     scan_back: bytes
     put: bytes
     delete: bytes
+    delete_span: bytes
+    nth: bytes
     ranked: bytes
     claim: bytes
+    get_many: bytes
+    put_many: bytes
 
 
 def _statements_of(kind: type[Record]) -> Statements:
     table = f'"{kind.TABLE}"'
     columns = ("key", "rank", "body") if kind.RANK else ("key", "body")
     changes = ", ".join(f"{column} = EXCLUDED.{column}" for column in columns[1:])
+    insert = f"INSERT INTO {table} ({', '.join(columns)})"
+    replace = f"ON CONFLICT (key) DO UPDATE SET {changes}"
     values = ", ".join("%b" for _ in columns)
+    lists = ", ".join("%b::bytea[]" for _ in columns)
     span = f"SELECT key, body FROM {table} WHERE key >= %b AND key < %b ORDER BY key"
     get = f"SELECT body FROM {table} WHERE key = %b"
     ranked = f"SELECT body FROM {table} WHERE rank >= %b AND rank < %b ORDER BY rank LIMIT %b"
@@ -312,10 +337,14 @@ def _statements_of(kind: type[Record]) -> Statements:
         f"{get} FOR UPDATE",
         f"{span} LIMIT %b",
         f"{span} DESC LIMIT %b",
-        f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({values}) ON CONFLICT (key) DO UPDATE SET {changes}",
+        f"{insert} VALUES ({values}) {replace}",
         f"DELETE FROM {table} WHERE key = %b",
+        f"WITH gone AS (DELETE FROM {table} WHERE key >= %b AND key < %b RETURNING 1) SELECT count(*) FROM gone",
+        f"SELECT key FROM {table} WHERE key >= %b AND key < %b ORDER BY key LIMIT 1 OFFSET %b",
         ranked,
         f"{ranked} FOR UPDATE SKIP LOCKED",
+        f"SELECT key, body FROM {table} WHERE key = ANY(%b::bytea[])",
+        f"{insert} SELECT * FROM unnest({lists}) {replace}",
     )
     return Statements(*[text.encode() for text in texts])
 

@@ -82,6 +82,13 @@ class Turn:
     def take(self) -> None:
         fcntl.flock(self._file, fcntl.LOCK_EX)
 
+    def try_take(self) -> bool:
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
     def pass_on(self) -> None:
         fcntl.flock(self._file, fcntl.LOCK_UN)
 

@@ -5,23 +5,28 @@ row renders its answer. What one part does wrong is told inside the answer, whic
 """
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
+
+import msgspec
 
 from verditer.core.errors import Code, StorageError
 from verditer.core.grant import admit
 from verditer.core.limits import MAX_TABLE_BODY
-from verditer.core.names import AccountName, EntityName, TableName
+from verditer.core.names import AccountName
+from verditer.core.records.table import Entity
 from verditer.rest.address import Address, decoded, parse_query
-from verditer.rest.codecs.entities import COMMON, READ_VERSION
+from verditer.rest.codecs.entities import COMMON, READ_VERSION, brief_answer
 from verditer.rest.codecs.multipart import (
     InnerRequest,
     Part,
     boundary_of,
+    cut,
     is_multipart,
     parse_parts,
     parse_request,
     render_answer,
     render_changeset,
+    split_parts,
 )
 from verditer.rest.codecs.odata import JSON, MINIMAL
 from verditer.rest.decode import decode_request
@@ -29,9 +34,9 @@ from verditer.rest.encode import encode_response
 from verditer.rest.errors import error_text, odata_error
 from verditer.rest.exchange import Exchange
 from verditer.rest.message import Request, Response
-from verditer.rest.operation import Op
+from verditer.rest.operation import Level, Op
 from verditer.rest.router import Router
-from verditer.rest.tables import locate_table, tunnelled_verb
+from verditer.rest.tables import Target, locate_path, tunnelled_verb
 from verditer.services.context import Context
 from verditer.services.table import changes, entities
 from verditer.services.table.changes import Change
@@ -59,7 +64,7 @@ def batch_of(rows: Sequence[Op]) -> Submit:
             raise StorageError(Code.InvalidInput)
         if not is_multipart(outer[0]):
             return await _query(ctx, router, outer[0], exchange)
-        parts = parse_parts(outer[0].body, boundary_of(outer[0].headers["content-type"]))
+        parts = split_parts(outer[0].body, boundary_of(outer[0].headers["content-type"]))
         if not parts:
             raise StorageError(Code.InvalidInput)
         try:
@@ -70,35 +75,83 @@ def batch_of(rows: Sequence[Op]) -> Submit:
     return submit_batch
 
 
-async def _changeset(ctx: Context, router: Router, parts: Sequence[Part], exchange: Exchange) -> Response:
+async def _changeset(ctx: Context, router: Router, parts: Sequence[bytes], exchange: Exchange) -> Response:
     check_count(len(parts))
-    inner: list[tuple[Exchange, Change]] = []
+    reader = _Reader(router, exchange)
+    inner: list[tuple[_Form, Change]] = []
     for index, part in enumerate(parts):
         try:
-            inner.append(await _change(router, parse_request(part), exchange))
+            inner.append(await reader.read(part))
         except StorageError as error:
             raise ChangeRefused(index, error) from None
     assert exchange.grant is not None
     written = await submit_changes(ctx, [change for _, change in inner], exchange.grant)
-    answers = []
-    for (one, change), entity in zip(inner, written, strict=True):
-        assert one.op is not None
-        stored = None if entity is None else Stored(table=change.name.table, entity=entity)
-        answers.append(encode_response(one, one.op, stored))
+    answers = [form.answer(change, entity) for (form, change), entity in zip(inner, written, strict=True)]
     return _batch(render_changeset(answers, ctx.new_guid()))
 
 
-async def _change(router: Router, request: InnerRequest, exchange: Exchange) -> tuple[Exchange, Change]:
-    one, op, target = _routed(router, request, exchange)
-    change_of = _CHANGES.get(op.call)
-    if change_of is None:
-        raise StorageError(Code.InvalidInput)
-    return one, change_of(target, await decode_request(one, op))
+class _Form(NamedTuple):
+    """What parts have in common that differ in their keys and bodies only: how they are decoded and answered."""
+
+    exchange: Exchange
+    op: Op
+    request: Any
+    make: Callable[[Any, Any], Change]
+    brief: Callable[[Stored], bytes] | None
+
+    def change(self, target: Target, body: bytes) -> Change:
+        parse = self.op.body.parse
+        return self.make(target, self.request if parse is None else msgspec.structs.replace(self.request, **parse(body)))
+
+    def answer(self, change: Change, entity: Entity | None) -> Response | bytes:
+        stored = None if entity is None else Stored(table=change.name.table, entity=entity)
+        if self.brief is not None and stored is not None:
+            return self.brief(stored)
+        assert self.op.answer.body is not None
+        response: Response = self.op.answer.body(stored, self.exchange)
+        return response
+
+
+class _Reader:
+    """Reads the parts of one batch. Most are of one form, which is routed, permitted and decoded once."""
+
+    def __init__(self, router: Router, exchange: Exchange) -> None:
+        self._router = router
+        self._exchange = exchange
+        self._heads: dict[tuple[bytes, bool], tuple[_Form, Target]] = {}
+        self._forms: dict[tuple[object, ...], _Form] = {}
+
+    async def read(self, part: bytes) -> tuple[_Form, Change]:
+        head, body = cut(cut(part)[1].lstrip())
+        known = self._heads.get((head, bool(body)))  # inserts into one table
+        if known is None:
+            known = self._heads[head, bool(body)] = await self._located(InnerRequest.of(head, body))
+        form, target = known
+        return form, form.change(target, body)
+
+    async def _located(self, inner: InnerRequest) -> tuple[_Form, Target]:
+        assert self._exchange.address is not None
+        path, query = _path_and_query(inner.target, self._exchange.address.account)
+        level, target = locate_path(self._exchange.address.account, decoded(path))
+        key = (inner.method, level, query, inner.fields, bool(inner.body))
+        form = self._forms.get(key)
+        if form is None:
+            one, op = _routed(self._router, inner, level, self._exchange)
+            make = _CHANGES.get(op.call)
+            if make is None:
+                raise StorageError(Code.InvalidInput)
+            assert op.answer.body is not None
+            brief = brief_answer(op.answer.body, one)
+            form = self._forms[key] = _Form(one, op, await decode_request(one, op), make, brief)
+        return form, target
 
 
 async def _query(ctx: Context, router: Router, part: Part, exchange: Exchange) -> Response:
     """A batch may hold one query, alone."""
-    one, op, target = _routed(router, parse_request(part), exchange)
+    assert exchange.address is not None
+    inner = parse_request(part)
+    level, target = locate_path(exchange.address.account, decoded(_path_and_query(inner.target, exchange.address.account)[0]))
+    one, op = _routed(router, inner, level, exchange)
     if op.writes:
         raise StorageError(Code.InvalidInput)
     given = {"request": await decode_request(one, op), "grant": exchange.grant}
@@ -107,7 +160,7 @@ async def _query(ctx: Context, router: Router, part: Part, exchange: Exchange) -
     return _batch(render_answer(encode_response(one, op, result), ctx.new_guid()))
 
 
-def _routed(router: Router, inner: InnerRequest, exchange: Exchange) -> tuple[Exchange, Op, TableName | EntityName]:
+def _routed(router: Router, inner: InnerRequest, level: Level, exchange: Exchange) -> tuple[Exchange, Op]:
     """A part as an exchange of its own, on the outer one's connection and by its grant."""
     assert exchange.address is not None
     assert exchange.grant is not None
@@ -131,21 +184,15 @@ def _routed(router: Router, inner: InnerRequest, exchange: Exchange) -> tuple[Ex
         grant=exchange.grant,
         version=exchange.version,
     )
-    level, target = locate_table(address)
     op = one.op = router.find(request, address, level, tunnelled_verb(request))
     admit(op.allow, exchange.grant)
     if op.accepts is not None:
         one.form = op.accepts(one)
-    assert isinstance(target, TableName | EntityName)
-    return one, op, target
+    return one, op
 
 
 def _address(target: str, outer: Address) -> Address:
-    """Absolute, with or without the account in its path, or relative: whatever host it names, it is this account's."""
-    path, _, query = target.partition("?")
-    if "://" in path:
-        path = path.partition("://")[2].partition("/")[2]
-    path = path.removeprefix("/").removeprefix(f"{outer.account}/")
+    path, query = _path_and_query(target, outer.account)
     return Address(
         account=outer.account,
         secondary=outer.secondary,
@@ -154,6 +201,14 @@ def _address(target: str, outer: Address) -> Address:
         segments=(decoded(path),),
         query=parse_query(query) if query else {},
     )
+
+
+def _path_and_query(target: str, account: str) -> tuple[str, str]:
+    """Absolute, with or without the account in its path, or relative: whatever host it names, it is this account's."""
+    path, _, query = target.partition("?")
+    if "://" in path:
+        path = path.partition("://")[2].partition("/")[2]
+    return path.removeprefix("/").removeprefix(f"{account}/"), query
 
 
 class _Whole:

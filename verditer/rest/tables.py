@@ -1,5 +1,7 @@
 """How a path of the Table service becomes a level and a target, and which verb a request means."""
 
+import re
+
 from verditer.core.errors import Code, StorageError
 from verditer.core.names import AccountName, EntityName, TableName
 from verditer.rest.address import Address
@@ -7,12 +9,21 @@ from verditer.rest.codecs.odata import parse_keys, parse_resource, parse_table
 from verditer.rest.message import Request
 from verditer.rest.operation import Level
 
+Target = AccountName | TableName | EntityName
+
+_USUAL_ENTITY = re.compile(r"(?![Tt][Aa][Bb][Ll][Ee][Ss]\()([^()]*)\(PartitionKey='([^']*)',RowKey='([^']*)'\)")
 _TUNNELLED = frozenset({"MERGE", "PATCH", "PUT", "DELETE"})
 
 
-def locate_table(address: Address) -> tuple[Level, AccountName | TableName | EntityName]:
+def locate_table(address: Address) -> tuple[Level, Target]:
+    return locate_path(address.account, "/".join(address.segments))
+
+
+def locate_path(account: str, path: str) -> tuple[Level, Target]:
     """`/`, `/$batch`, `/Tables`, `/Tables('name')`, `/name` or `/name()`, `/name(PartitionKey='…',RowKey='…')`."""
-    account, path = address.account, "/".join(address.segments)
+    usual = _USUAL_ENTITY.fullmatch(path)
+    if usual is not None:
+        return Level.ENTITY, EntityName(account, *usual.groups())
     if not path:
         return Level.SERVICE, AccountName(account, "table")
     if path == "$batch":

@@ -5,6 +5,8 @@ leaves. The key also holds the time to live: messages of one queue with one time
 expired ones are found without an index of their own, at the front of each such run. The rank is the order of delivery.
 """
 
+import struct
+
 import msgspec
 
 from verditer.core.dates import MAX_TICKS, TICKS_PER_SECOND
@@ -12,6 +14,8 @@ from verditer.core.records.container import AccessPolicy
 from verditer.core.records.record import Record, Span, key_of
 
 FOREVER = 0  # the time to live of a message that never expires
+_three_numbers = struct.Struct(">QQQ").pack  # as `key_of` does it, at a quarter of the cost
+_guid = struct.Struct(">QII").pack
 
 
 class Queue(Record, tag=1, frozen=True, kw_only=True):
@@ -39,6 +43,12 @@ class Message(Record, tag=1, frozen=True, kw_only=True):
     dequeue_count: int
     text: str
 
+    def key(self) -> bytes:
+        return _three_numbers(self.queue_id, self.ttl_seconds, self.sequence)
+
+    def rank(self) -> bytes:
+        return _three_numbers(self.queue_id, self.visible, self.sequence)
+
     @property
     def expires(self) -> int:
         return MAX_TICKS if self.ttl_seconds == FOREVER else self.inserted + self.ttl_seconds * TICKS_PER_SECOND
@@ -55,7 +65,7 @@ def due(queue_id: int, now: int) -> Span:
 
 def show_message_id(queue_id: int, ttl_seconds: int, sequence: int) -> str:
     """A GUID made of what finds the message: its sequence, its time to live, and some of the queue's id."""
-    digits = f"{sequence:016x}{ttl_seconds:08x}{queue_id & 0xFFFFFFFF:08x}"
+    digits = _guid(sequence, ttl_seconds, queue_id & 0xFFFFFFFF).hex()
     return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
 

@@ -1,7 +1,7 @@
 """Tables and their entities, which are keyed by their table's id: deleting a table is one record, and a new one starts empty."""
 
 from verditer.core.records.container import AccessPolicy
-from verditer.core.records.record import Record
+from verditer.core.records.record import Record, key_of
 
 
 class Table(Record, tag=1, frozen=True, kw_only=True):
@@ -31,3 +31,6 @@ class Entity(Record, tag=1, frozen=True, kw_only=True):
     partition_key: str
     row_key: str
     etag: int  # also Timestamp
+
+    def key(self) -> bytes:
+        return key_of(self.table_id, self.partition_key, self.row_key)

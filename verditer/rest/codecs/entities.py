@@ -5,13 +5,16 @@ With minimal metadata, which every SDK asks for, an entity's stored document is 
 
 from collections.abc import Callable, Iterable
 from functools import lru_cache
+from typing import Any
 from urllib.parse import quote
 
+import msgspec
 from msgspec.json import encode
 
 from verditer.core.dates import TICKS_PER_SECOND
-from verditer.core.edm import ANNOTATION, Members, datetime_text, decode_members, etag_text
+from verditer.core.edm import ANNOTATION, datetime_text, decode_members, etag_text
 from verditer.core.records.table import Entity
+from verditer.rest.codecs.multipart import head_text
 from verditer.rest.codecs.odata import FULL, JSON, NONE, Form, entity_path, show_token, wants_no_content
 from verditer.rest.exchange import Exchange
 from verditer.rest.message import Response
@@ -49,6 +52,25 @@ def render_deleted(result: None, exchange: Exchange) -> Response:
     return Response(status=204, headers=[*COMMON, WRITE_VERSION])
 
 
+def brief_answer(render: Callable[[Any, Exchange], Response], exchange: Exchange) -> Callable[[Stored], bytes] | None:
+    """The same answers as text, prepared for the many parts of a batch that are answered without content; None for others."""
+    if render is render_updated:
+        head = head_text(204, (*COMMON, WRITE_VERSION))
+        return lambda result: f"{head}ETag: {etag_text(result.entity.etag)}\r\n\r\n\r\n".encode()
+    if render is not render_inserted or not wants_no_content(exchange):
+        return None
+    head = head_text(204, (*COMMON, READ_VERSION, *_preference(exchange)))
+    base = base_of(exchange)
+
+    def inserted(result: Stored) -> bytes:
+        entity = result.entity
+        location = f"{base}/{entity_path(result.table, entity.partition_key, entity.row_key)}"
+        text = f"{head}ETag: {etag_text(entity.etag)}\r\nLocation: {location}\r\nDataServiceId: {location}\r\n\r\n\r\n"
+        return text.encode("latin-1", "replace")
+
+    return inserted
+
+
 def render_page(result: EntityPage, exchange: Exchange) -> Response:
     headers = []
     if result.next is not None:
@@ -84,12 +106,15 @@ def _json(status: int, body: bytes, form: Form, headers: Iterable[tuple[str, str
 
 def _created(body: Callable[[], bytes], location: str, headers: list[tuple[str, str]], exchange: Exchange) -> Response:
     """201 with what was created, or 204 where the client prefers to hear nothing."""
-    preference = exchange.request.headers.get("prefer", "").lower()
-    if preference in ("return-content", "return-no-content"):
-        headers = [("Preference-Applied", preference), *headers]
+    headers = [*_preference(exchange), *headers]
     if wants_no_content(exchange):
         return Response(status=204, headers=[*COMMON, READ_VERSION, *headers, ("DataServiceId", location)])
     return _json(201, body(), exchange.form, headers)
+
+
+def _preference(exchange: Exchange) -> list[tuple[str, str]]:
+    preference = exchange.request.headers.get("prefer", "").lower()
+    return [("Preference-Applied", preference)] if preference in ("return-content", "return-no-content") else []
 
 
 def base_of(exchange: Exchange) -> str:
@@ -197,33 +222,41 @@ def _full_item(exchange: Exchange, table: str) -> Item:
 
 
 def _chosen_item(select: tuple[str, ...], level: str, exchange: Exchange, table: str) -> Item:
-    links = _links(exchange, table)
+    """The properties asked for, null where the entity has none. Values are copied as they are stored."""
+    head = {NONE: _no_head, FULL: _links(exchange, table)}.get(level, _etag_head)
+    system = [(name, _SYSTEM[name]) for name in select if name in _SYSTEM]
+    columns = [(name, name + ANNOTATION, encode(name) + b":", encode(name + ANNOTATION) + b":") for name in select]
 
     def item(entity: Entity) -> bytes:
-        head = {NONE: b"", FULL: links(entity)}.get(level, b'"odata.etag":' + _etag(entity))
-        members = encode(_chosen(entity, select, level))[1:-1]
-        return b"{" + b",".join(filter(None, (head, members))) + b"}"
+        stored = _decode_raw(entity.properties)
+        for name, value in system:
+            stored[name] = value(entity)
+        if level == FULL:
+            stored["Timestamp" + ANNOTATION] = b'"Edm.DateTime"'
+        members = [head(entity)]
+        for name, annotation, key, note in columns:
+            if annotation in stored and level != NONE:
+                members.append(note + stored[annotation])
+            members.append(key + stored.get(name, b"null"))
+        return b"{" + b",".join(filter(None, members)) + b"}"
 
     return item
 
 
-def _chosen(entity: Entity, select: tuple[str, ...], level: str) -> dict[str, object]:
-    """The properties asked for, null where the entity has none."""
-    stored = decode_members(entity.properties)
-    system: Members = {
-        "PartitionKey": entity.partition_key,
-        "RowKey": entity.row_key,
-        "Timestamp": datetime_text(entity.etag),
-    }
-    if level == FULL:
-        system["Timestamp" + ANNOTATION] = "Edm.DateTime"
-    members: dict[str, object] = {}
-    for name in select:
-        source = system if name in system else stored
-        if level != NONE and name + ANNOTATION in source:
-            members[name + ANNOTATION] = source[name + ANNOTATION]
-        members[name] = source.get(name)
-    return members
+_decode_raw: Callable[[bytes], dict[str, Any]] = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+_SYSTEM: dict[str, Item] = {
+    "PartitionKey": lambda entity: encode(entity.partition_key),
+    "RowKey": lambda entity: encode(entity.row_key),
+    "Timestamp": lambda entity: encode(datetime_text(entity.etag)),
+}
+
+
+def _no_head(entity: Entity) -> bytes:
+    return b""
+
+
+def _etag_head(entity: Entity) -> bytes:
+    return b'"odata.etag":' + encode(etag_text(entity.etag))
 
 
 def _links(exchange: Exchange, table: str) -> Item:
@@ -241,10 +274,6 @@ def _links(exchange: Exchange, table: str) -> Item:
         return encode(members)[1:-1]
 
     return links
-
-
-def _etag(entity: Entity) -> bytes:
-    return encode(etag_text(entity.etag))
 
 
 def _keys(entity: Entity) -> bytes:

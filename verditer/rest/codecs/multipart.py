@@ -14,7 +14,6 @@ from verditer.core.errors import Code, StorageError
 from verditer.rest.message import Response
 
 _BOUNDARY = re.compile(r'multipart/mixed\s*;.*?\bboundary\s*=\s*(?:"([^"]+)"|([^\s;]+))', re.IGNORECASE)
-_BLANK_LINE = re.compile(rb"\r?\n\r?\n")
 _REASONS = {int(status): status.phrase for status in HTTPStatus}
 
 
@@ -26,10 +25,24 @@ class Part(msgspec.Struct, frozen=True):
 
 
 class InnerRequest(msgspec.Struct, frozen=True):
+    """`fields` are the lines of its headers as they came."""
+
     method: str
     target: str
-    headers: Mapping[str, str]
+    fields: bytes
     body: bytes
+
+    @staticmethod
+    def of(head: bytes, body: bytes) -> "InnerRequest":
+        line, _, fields = head.partition(b"\n")
+        words = line.decode("latin-1").split()
+        if len(words) != 3 or not words[2].startswith("HTTP/"):
+            raise StorageError(Code.InvalidInput)
+        return InnerRequest(words[0].upper(), words[1], fields, body)
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        return headers_of(self.fields)
 
 
 def boundary_of(content_type: str) -> str:
@@ -45,44 +58,54 @@ def is_multipart(part: Part) -> bool:
 
 
 def parse_parts(body: bytes, boundary: str) -> list[Part]:
-    """The parts between the boundaries; whatever stands before the first and behind the last is ignored."""
-    line = re.compile(rb"^--" + re.escape(boundary.encode()) + rb"(--)?[ \t]*\r?$", re.MULTILINE)
-    marks = list(line.finditer(body))
-    parts = []
-    for index, mark in enumerate(marks):
-        if mark[1]:
+    return [Part(*_head_and_body(piece)) for piece in split_parts(body, boundary)]
+
+
+def split_parts(body: bytes, boundary: str) -> list[bytes]:
+    """The parts between the boundaries; whatever stands before the first and behind the last is ignored. The line break before
+    a boundary belongs to the boundary."""
+    mark = b"\n--" + boundary.encode()
+    parts: list[list[bytes]] = []
+    for piece in (b"\n" + body.removesuffix(b"\n")).split(mark)[1:]:
+        line, _, content = piece.partition(b"\n")
+        kind = line.rstrip(b" \t\r")
+        if kind == b"--":
             break
-        end = marks[index + 1].start() if index + 1 < len(marks) else len(body)
-        piece = body[mark.end() : end].lstrip(b"\r\n")
-        if piece:
-            parts.append(Part(*_head_and_body(piece)))
-    return parts
+        if not kind:
+            parts.append([content])
+        elif parts:
+            parts[-1] += (mark, piece)  # a line that only begins as a boundary does
+    texts = [b"".join(pieces).lstrip(b"\r\n").removesuffix(b"\r") for pieces in parts]
+    return [text for text in texts if text]
 
 
 def parse_request(part: Part) -> InnerRequest:
     """The request inside an application/http part."""
-    line, _, rest = part.body.lstrip().partition(b"\n")
-    words = line.decode("latin-1").split()
-    if len(words) != 3 or not words[2].startswith("HTTP/"):
-        raise StorageError(Code.InvalidInput)
-    headers, body = _head_and_body(rest)
-    return InnerRequest(words[0].upper(), words[1], headers, body)
+    return InnerRequest.of(*cut(part.body.lstrip()))
 
 
 def _head_and_body(text: bytes) -> tuple[Mapping[str, str], bytes]:
-    """The line break before the next boundary belongs to the boundary."""
-    match = _BLANK_LINE.search(text)
-    head, body = (text[: match.start()], text[match.end() :]) if match is not None else (text, b"")
-    return _headers(head), body.removesuffix(b"\n").removesuffix(b"\r")
+    head, body = cut(text)
+    return headers_of(head), body
+
+
+def cut(text: bytes) -> tuple[bytes, bytes]:
+    """What stands before the first blank line, and what behind it; lines end with LF, with or without CR."""
+    at, behind = text.find(b"\n\r\n"), 3
+    other = text.find(b"\n\n", 0, at + 1 if at >= 0 else len(text))
+    if other >= 0:
+        at, behind = other, 2
+    return (text[:at], text[at + behind :]) if at >= 0 else (text, b"")
 
 
 @lru_cache(maxsize=256)  # the parts of a batch mostly have the same headers
-def _headers(head: bytes) -> Mapping[str, str]:
+def headers_of(head: bytes) -> Mapping[str, str]:
     lines = [line.partition(":") for line in head.decode("latin-1").splitlines() if line]
     return {name.strip().lower(): value.strip() for name, _, value in lines}
 
 
-def render_changeset(answers: Iterable[Response], guid: str) -> bytes:
+def render_changeset(answers: Iterable[Response | bytes], guid: str) -> bytes:
+    """Answers as responses, or as text already."""
     inner = f"changesetresponse_{guid}"
     return (
         f"--batchresponse_{guid}\r\nContent-Type: multipart/mixed; boundary={inner}\r\n\r\n".encode()
@@ -111,13 +134,19 @@ def _numbered(boundary: str, content_id: str | None) -> bytes:
     return f"--{boundary}\r\nContent-Type: application/http\r\n{number}\r\n".encode("latin-1", "replace")
 
 
-def _parts(answers: Iterable[Response], boundary: str) -> bytes:
+def _parts(answers: Iterable[Response | bytes], boundary: str) -> bytes:
     opening = f"--{boundary}\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\n".encode()
-    return b"".join([opening + _answer(answer) for answer in answers]) + f"--{boundary}--\r\n".encode()
+    texts = [answer if isinstance(answer, bytes) else _answer(answer) for answer in answers]
+    return opening + opening.join(texts) + f"--{boundary}--\r\n".encode()
 
 
 def _answer(response: Response) -> bytes:
     assert isinstance(response.body, bytes)
-    lines = "".join([f"{name}: {value}\r\n" for name, value in response.headers])
-    head = f"HTTP/1.1 {response.status} {_REASONS.get(response.status, 'Unknown')}\r\n{lines}\r\n"
-    return head.encode("latin-1", "replace") + response.body + b"\r\n"
+    head = head_text(response.status, response.headers)
+    return head.encode("latin-1", "replace") + b"\r\n" + response.body + b"\r\n"
+
+
+def head_text(status: int, headers: Iterable[tuple[str, str]]) -> str:
+    """A status line and some headers; an empty line has to follow."""
+    lines = "".join([f"{name}: {value}\r\n" for name, value in headers])
+    return f"HTTP/1.1 {status} {_REASONS.get(status, 'Unknown')}\r\n{lines}"

@@ -9,18 +9,30 @@ from verditer.core.limits import MAX_MESSAGE_TEXT
 from verditer.core.records.queue import Message, Queue
 from verditer.rest.codecs.listings import service_endpoint
 from verditer.rest.codecs.policies import render_policy_list
-from verditer.rest.codecs.xml import BOM, element, render
+from verditer.rest.codecs.xml import BOM, DECLARATION, element, render
 from verditer.rest.encode import Content
 from verditer.services.queue.current import show_receipt
 from verditer.services.queue.queues import QueuePage
 
 _ECHOES = (("prefix", "Prefix"), ("marker", "Marker"), ("maxresults", "MaxResults"))
+_OPENING, _CLOSING = b"<QueueMessage><MessageText>", b"</MessageText></QueueMessage>"
+USUAL_HEADS = frozenset(
+    (
+        b"",
+        b"<?xml version='1.0' encoding='utf-8'?>\n",
+        DECLARATION,
+        BOM + DECLARATION,
+        b'<?xml version="1.0" encoding="UTF-8" standalone="yes"?>',
+    )
+)
 _RECEIPTS_SINCE = "2016-05-31"  # before this version Put Message answered without a body
 
 
 def parse_message(document: bytes) -> dict[str, Any]:
-    text = _message_text(document)
-    size = len(text.encode())
+    text = plain_text(document)
+    if text is None:
+        text = parsed_text(document)
+    size = len(text) if text.isascii() else len(text.encode())
     if size > MAX_MESSAGE_TEXT:
         raise StorageError(Code.RequestBodyTooLarge, details={"MaxLimit": str(MAX_MESSAGE_TEXT)})
     return {"text": text}
@@ -31,8 +43,19 @@ def parse_changed_message(document: bytes) -> dict[str, Any]:
     return parse_message(document) if document else {}
 
 
-def _message_text(document: bytes) -> str:
-    """What MessageText holds, to the last blank. Read straight with expat: this is the hot path of every producer."""
+def plain_text(document: bytes) -> str | None:
+    """The text of a document as clients write it when nothing in the text needs care, Base64 for one; None for any other. This
+    is the hot path of every producer, and a parser takes five times as long."""
+    head, _, rest = document.partition(_OPENING)
+    if head not in USUAL_HEADS or not rest.endswith(_CLOSING):
+        return None
+    text = rest[: -len(_CLOSING)].decode("latin-1")
+    plain = text.isascii() and text.isprintable() and "<" not in text and "&" not in text and ">" not in text
+    return text if plain else None
+
+
+def parsed_text(document: bytes) -> str:
+    """What MessageText holds, to the last blank."""
     reader = _Reader()
     parser = expat.ParserCreate()
     parser.buffer_text = True
@@ -44,31 +67,31 @@ def _message_text(document: bytes) -> str:
         parser.Parse(document.removeprefix(BOM), True)
     except (expat.ExpatError, ValueError, LookupError):
         raise StorageError(Code.InvalidXmlDocument) from None
-    if reader.text is None:
+    if reader.pieces is None:
         raise StorageError(Code.InvalidXmlDocument)
-    return reader.text
+    return "".join(reader.pieces)
 
 
 class _Reader:
     """Follows the path QueueMessage, MessageText. Markup inside the text is dropped, its text kept."""
 
     def __init__(self) -> None:
-        self.text: str | None = None
+        self.pieces: list[str] | None = None
         self._path: list[str] = []
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
         self._path.append(name)
         if self._path == ["QueueMessage", "MessageText"]:
-            if self.text is not None:
+            if self.pieces is not None:
                 raise StorageError(Code.InvalidXmlDocument)
-            self.text = ""
+            self.pieces = []
 
     def end(self, name: str) -> None:
         self._path.pop()
 
     def characters(self, data: str) -> None:
-        if self._path[:2] == ["QueueMessage", "MessageText"] and self.text is not None:
-            self.text += data
+        if self._path[:2] == ["QueueMessage", "MessageText"] and self.pieces is not None:
+            self.pieces.append(data)
 
     def doctype(self, *_: Any) -> None:
         """No DTD, so no entities but XML's own."""

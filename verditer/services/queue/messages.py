@@ -17,11 +17,12 @@ from verditer.core.records.queue import FOREVER, Message, due
 from verditer.partition.engine import Scope, Transaction
 from verditer.services.context import Context
 from verditer.services.queue.current import require_message, require_queue
-from verditer.services.queue.expired import AT_ONCE, clear_the_way
+from verditer.services.queue.expired import clear_the_way
 
 replace = msgspec.structs.replace
 INFINITE = -1  # messagettl
 PEEK_FURTHER = 100  # messages looked at beyond those wanted, where some have expired
+MANY_EXPIRED = 100  # so many are removed on the way, one by one, before the way is cleared
 
 
 class PutMessage(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,7 +58,8 @@ async def put_message(ctx: Context, target: QueueName, request: PutMessage) -> M
 
     def commit(tx: Transaction) -> Message:
         queue = require_queue(tx, target)
-        now, tick = tx.now, tx.tick()
+        now = tx.now
+        tick = tx.tick(now - 1)  # not before `inserted`, on which `expired_span` builds
         message = Message(
             queue_id=queue.id,
             ttl_seconds=ttl_seconds,
@@ -82,7 +84,7 @@ async def get_messages(ctx: Context, target: QueueName, request: GetMessages) ->
         queue, now = require_queue(tx, target), tx.now
         taken: list[Message] = []
         expired, done = 0, False
-        while not done and expired < AT_ONCE:
+        while not done and expired < MANY_EXPIRED:
             wanted = request.count - len(taken) + expired  # where some have expired, more will have
             claimed = tx.claim(Message, due(queue.id, now), wanted)
             for message in claimed:
@@ -96,10 +98,11 @@ async def get_messages(ctx: Context, target: QueueName, request: GetMessages) ->
             tx.add(-expired, queue.id)
         return taken, done
 
-    while True:  # once, unless hundreds of expired messages are in the way; every transaction removes some
+    while True:  # once, unless many expired messages are in the way; every transaction removes some
         taken, done = await ctx.engine.write(_beside_others(target), commit)
         if taken or done:
             return taken
+        await clear_the_way(ctx, target)
 
 
 def _hand_out(tx: Transaction, message: Message, visible: int) -> Message:

@@ -11,7 +11,7 @@ import msgspec
 from verditer.core.edm import Members, decode_members, etag_text
 from verditer.core.errors import Code, StorageError
 from verditer.core.grant import Grant
-from verditer.core.names import EntityName, TableName, check_key
+from verditer.core.names import EntityName, TableName, check_keys
 from verditer.core.records.table import Entity, Table
 from verditer.partition.engine import Transaction
 from verditer.services.table.properties import document_of, merged
@@ -73,8 +73,7 @@ def deletion(target: EntityName, request: DeleteEntity) -> Change:
 
 
 def _writing(action: Action, name: EntityName, properties: Members, if_match: str | None) -> Change:
-    check_key("PartitionKey", name.partition_key)
-    check_key("RowKey", name.row_key)
+    check_keys(name.partition_key, name.row_key)
     document = document_of(properties, name.partition_key, name.row_key)
     return Change(action=action, name=name, properties=properties, document=document, if_match=if_match)
 
@@ -87,20 +86,26 @@ def check_reach(change: Change, grant: Grant) -> None:
 def apply(tx: Transaction, table: Table, change: Change) -> Entity | None:
     """Check the change against the entity as it is, and make it. What was written, or None when it was deleted."""
     name = change.name
-    current = tx.get(Entity, table.id, name.partition_key, name.row_key)
+    entity = outcome(tx, table, change, tx.get(Entity, table.id, name.partition_key, name.row_key))
+    if entity is None:
+        tx.delete(Entity, table.id, name.partition_key, name.row_key)
+    else:
+        tx.put(entity)
+    return entity
+
+
+def outcome(tx: Transaction, table: Table, change: Change, current: Entity | None) -> Entity | None:
+    """What a change makes of the entity as it is; None when it deletes it."""
     _check(change, current)
     if change.action is Action.DELETE:
-        tx.delete(Entity, table.id, name.partition_key, name.row_key)
         return None
-    entity = Entity(
-        table_id=table.id,
-        partition_key=name.partition_key,
-        row_key=name.row_key,
-        etag=tx.tick(current.etag if current is not None else 0),
+    return Entity(
         properties=_document(change, current),
+        table_id=table.id,
+        partition_key=change.name.partition_key,
+        row_key=change.name.row_key,
+        etag=tx.tick(current.etag if current is not None else 0),
     )
-    tx.put(entity)
-    return entity
 
 
 def _check(change: Change, current: Entity | None) -> None:

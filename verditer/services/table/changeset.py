@@ -5,10 +5,11 @@ from collections.abc import Sequence
 from verditer.core.errors import Code, StorageError
 from verditer.core.grant import Grant
 from verditer.core.limits import MAX_CHANGES
-from verditer.core.records.table import Entity
+from verditer.core.records.record import key_of
+from verditer.core.records.table import Entity, Table
 from verditer.partition.engine import EngineUnavailable, Transaction
 from verditer.services.context import Context
-from verditer.services.table.changes import Change, apply, check_reach
+from verditer.services.table.changes import Change, check_reach, outcome
 from verditer.services.table.tables import require_table
 
 
@@ -26,18 +27,33 @@ async def submit_changes(ctx: Context, changes: Sequence[Change], grant: Grant) 
     partition = changes[0].name.scope[:-1]
 
     def commit(tx: Transaction) -> list[Entity | None]:
+        """All looks first, then all writes: no entity comes twice, so no change sees another."""
         written: list[Entity | None] = []
         try:
             table = require_table(tx, changes[0].name)
-            for change in changes:
-                written.append(apply(tx, table, change))
+            prefix = key_of(table.id, changes[0].name.partition_key)
+            keys = [prefix + key_of(change.name.row_key) for change in changes]
+            current = tx.get_many(Entity, keys)
+            for change, key in zip(changes, keys, strict=True):
+                written.append(outcome(tx, table, change, current.get(key)))
         except EngineUnavailable:
             raise
         except StorageError as error:
             raise ChangeRefused(len(written), error) from None
+        _store(tx, table, changes, written)
         return written
 
     return await ctx.engine.write(partition, commit)
+
+
+def _store(tx: Transaction, table: Table, changes: Sequence[Change], written: Sequence[Entity | None]) -> None:
+    entities = [entity for entity in written if entity is not None]
+    if entities:
+        tx.put_many(entities)
+    if len(entities) < len(changes):
+        for change, entity in zip(changes, written, strict=True):
+            if entity is None:
+                tx.delete(Entity, table.id, change.name.partition_key, change.name.row_key)
 
 
 def check_changes(changes: Sequence[Change], grant: Grant) -> None:

@@ -147,15 +147,18 @@ def _marks(rest: Node | None) -> tuple[Mark, ...]:
 
 def _mark(node: Compare) -> Mark | None:
     kind, value = node.literal.kind, node.literal.value
+    name = encode_members(node.name) + b":"
     if node.op == "eq" and kind in _ONE_SPELLING:
-        member = f"{value}Z" if kind is Edm.DATETIME and isinstance(value, str) else value
-        return Mark(encode_members({node.name: member})[1:-1])
-    if node.op != "ne" and isinstance(value, int | float) and kind in _NUMBERS and math.isfinite(value):
-        slack = abs(value) * 1e-9  # an engine may read a number a little differently
-        low = value - slack if node.op in ("eq", "ge", "gt") else -math.inf
-        high = value + slack if node.op in ("eq", "le", "lt") else math.inf
-        return Mark(encode_members(node.name) + b":", (low, high))
-    return None
+        return Mark(name, values=(encode_members(str(value) + "Z" if kind is Edm.DATETIME else value),))
+    if node.op == "ne" or not isinstance(value, int | float) or kind not in _NUMBERS or not math.isfinite(value):
+        return None
+    if node.op == "eq" and isinstance(value, int) and 0 < abs(value) < 10**15:  # larger doubles have an exponent
+        digits = b"%d" % value
+        return Mark(name, values=(digits + b",", digits + b"}", digits + b".", b'"' + digits))
+    slack = abs(value) * 1e-9  # an engine may read a number a little differently
+    low = value - slack if node.op in ("eq", "ge", "gt") else -math.inf
+    high = value + slack if node.op in ("eq", "le", "lt") else math.inf
+    return Mark(name, (low, high))
 
 
 MAX_MARKS = 2

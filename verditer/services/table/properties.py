@@ -1,90 +1,102 @@
 """What a client sends as an entity becomes its keys and `Members`: the rules for names, types, nulls and sizes."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from verditer.core.edm import (
     ANNOTATION,
     Edm,
     Members,
-    Wire,
+    annotated,
     binary_bytes,
-    canonical,
     encode_members,
-    infer,
+    inferred,
     invalid_value,
     kind_of,
-    put,
     size_of,
-    type_named,
     utf16_units,
 )
 from verditer.core.errors import Code, StorageError
 from verditer.core.limits import MAX_ENTITY_BYTES, MAX_PROPERTIES, MAX_PROPERTY_BYTES, MAX_PROPERTY_NAME
 
-Pairs = Sequence[tuple[str, object]]
-"""The members of a JSON object in the order sent, the same name twice included."""
+Sent = Mapping[str, object]
+"""The members of the JSON object a client sent."""
 
-KEYS = ("PartitionKey", "RowKey")
-_SYSTEM = frozenset({*KEYS, "Timestamp", "__metadata"})  # a client may send them; the server knows better
+_SYSTEM = frozenset({"PartitionKey", "RowKey", "Timestamp", "__metadata"})  # a client may send them; the server knows better
+_STRING, _BINARY = Edm.STRING.value, Edm.BINARY.value
+_MOST_FORMS, _SMALL_FORM = 256, 4096  # what is kept of them: how many, and of how many characters
+_SURELY_SHORT = MAX_PROPERTY_BYTES // 4  # characters
 _SURELY_SMALL = MAX_ENTITY_BYTES // 4  # bytes of JSON: the size by Azure's formula is at most double, and a little
 
 
-def own_properties(pairs: Pairs) -> Members:
-    """The properties that are stored: not the keys, not the Timestamp, not `odata.…`, and nothing that is null."""
-    sent = _unique(pairs)
-    annotated = ANNOTATION in "".join(sent)
-    members: Members = {}
-    for name, value in sent.items():
-        if not name.isidentifier():
-            if "@odata." in name or name.startswith("odata."):
-                continue
-            raise StorageError(Code.PropertyNameInvalid)
-        if value is None or name in _SYSTEM:
-            continue
-        if len(name) > MAX_PROPERTY_NAME:
-            raise StorageError(Code.PropertyNameTooLong)
-        kind, wire = _typed(value, sent.get(name + ANNOTATION)) if annotated else infer(value)
-        if wire.__class__ is str:
-            _check_length(kind, wire)
-        put(members, name, kind, wire)
-    return members
-
-
-def sent_keys(pairs: Pairs) -> tuple[str, str]:
-    """PartitionKey and RowKey of an insert. Both have to be there, and to be strings."""
-    sent = _unique(pairs)
-    partition_key, row_key = (_key(sent.get(name), sent.get(name + ANNOTATION)) for name in KEYS)
-    return partition_key, row_key
-
-
-def _key(value: object, annotation: object) -> str:
-    if value is None:
-        raise StorageError(Code.PropertiesNeedValue)
-    if not isinstance(value, str) or annotation not in (None, Edm.STRING.value):
-        raise StorageError(Code.InvalidInput)
-    return value
-
-
-def _unique(pairs: Pairs) -> dict[str, object]:
+def unique(pairs: Sequence[tuple[str, object]]) -> Sent:
     sent = dict(pairs)
     if len(sent) != len(pairs):
         raise StorageError(Code.DuplicatePropertiesSpecified)
     return sent
 
 
-def _typed(value: object, annotation: object) -> tuple[Edm, Wire]:
-    if annotation is None:
-        return infer(value)
-    kind = type_named(annotation)
-    return kind, canonical(kind, value)
+def own_properties(sent: Sent) -> Members:
+    """The properties that are stored: not the keys, not the Timestamp, not `odata.…`, and nothing that is null."""
+    names = tuple(sent)
+    members: Members = {}
+    for name, annotation in _KNOWN.get(names) or _own_names(names):
+        value = sent[name]
+        if value is None:
+            continue
+        kind = None
+        if annotation is None or (kind := sent[annotation]) is None:
+            wire = value if isinstance(value, str) else inferred(value)
+        else:
+            wire = annotated(kind, value)
+            if wire.__class__ is str and kind != _STRING:
+                members[annotation] = str(kind)
+        if isinstance(wire, str) and len(wire) > _SURELY_SHORT:
+            _check_length(kind, wire)
+        members[name] = wire
+    return members
 
 
-def _check_length(kind: Edm, value: Wire) -> None:
-    text = str(value)
-    if len(text) > MAX_PROPERTY_BYTES // 4:  # shorter text is small enough in any case
-        size = binary_bytes(text) if kind is Edm.BINARY else 2 * utf16_units(text)
-        if size > MAX_PROPERTY_BYTES:
-            raise StorageError(Code.PropertyValueTooLarge)
+Names = tuple[tuple[str, str | None], ...]
+_KNOWN: dict[tuple[str, ...], Names] = {}  # a program sends entities of few forms
+
+
+def _own_names(names: tuple[str, ...]) -> Names:
+    """The names to store, each with that of its annotation if it has one."""
+    annotations = {name for name in names if name.endswith(ANNOTATION)}
+    found: list[tuple[str, str | None]] = []
+    for name in names:
+        if not name.isidentifier():
+            if "@odata." in name or name.startswith("odata."):
+                continue
+            raise StorageError(Code.PropertyNameInvalid)
+        if name in _SYSTEM:
+            continue
+        if len(name) > MAX_PROPERTY_NAME:
+            raise StorageError(Code.PropertyNameTooLong)
+        found.append((name, name + ANNOTATION if name + ANNOTATION in annotations else None))
+    if len(_KNOWN) < _MOST_FORMS and sum(map(len, names)) < _SMALL_FORM:
+        _KNOWN[names] = tuple(found)
+    return tuple(found)
+
+
+def sent_keys(sent: Sent) -> tuple[str, str]:
+    """PartitionKey and RowKey of an insert. Both have to be there, and to be strings."""
+    return _key(sent, "PartitionKey"), _key(sent, "RowKey")
+
+
+def _key(sent: Sent, name: str) -> str:
+    value = sent.get(name)
+    if value is None:
+        raise StorageError(Code.PropertiesNeedValue)
+    if not isinstance(value, str) or sent.get(name + ANNOTATION) not in (None, _STRING):
+        raise StorageError(Code.InvalidInput)
+    return value
+
+
+def _check_length(kind: object, text: str) -> None:
+    size = binary_bytes(text) if kind == _BINARY else 2 * utf16_units(text)
+    if size > MAX_PROPERTY_BYTES:
+        raise StorageError(Code.PropertyValueTooLarge)
 
 
 def document_of(members: Members, partition_key: str, row_key: str) -> bytes:

@@ -1,0 +1,111 @@
+"""What only the embedded engine has to care for: where bodies run, and snapshots that reads share."""
+
+import asyncio
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.contract.stores import Note, SqliteStore, WorkersStore, opened
+from verditer.core.records.record import span_of
+from verditer.partition.engine import Engine, Transaction
+from verditer.partition.sqlite_rows import BRIEF
+
+SCOPE = ("account", "blob", "container", "blob")
+
+
+@pytest.fixture
+def embedded(tmp_path: Path) -> SqliteStore:
+    return SqliteStore(tmp_path / "store")
+
+
+@pytest.fixture
+def workers(tmp_path: Path) -> WorkersStore:
+    return WorkersStore(tmp_path / "workers")
+
+
+def putting(count: int, space: int = 1) -> Callable[[Transaction], str]:
+    """A body that puts so many notes, and answers with the name of the thread it ran in."""
+
+    def body(tx: Transaction) -> str:
+        for number in range(count):
+            tx.put(Note(space=space, name=f"{number:06}"))
+        return threading.current_thread().name
+
+    return body
+
+
+def setting(value: int) -> Callable[[Transaction], None]:
+    return lambda tx: tx.put(Note(space=1, name="a", value=value))
+
+
+async def count_of(engine: Engine, space: int = 1) -> int:
+    return await engine.scan(SCOPE, lambda tx: sum(1 for _ in tx.scan(Note, span_of(space))))
+
+
+async def test_a_short_body_runs_on_the_loop_and_a_long_one_beside_it(embedded: SqliteStore) -> None:
+    async with opened(embedded) as engine:
+        assert await engine.write(SCOPE, putting(BRIEF)) == threading.current_thread().name
+        assert await engine.write(SCOPE, putting(BRIEF + 1)) == "verditer-writer"
+        assert await count_of(engine) == BRIEF + 1
+
+
+async def test_a_long_look_before_the_first_change_is_a_long_body_too(embedded: SqliteStore) -> None:
+    def look(tx: Transaction) -> str:
+        found = len(list(tx.scan(Note, span_of(1))))
+        return f"{found} in {threading.current_thread().name}"
+
+    async with opened(embedded) as engine:
+        await engine.write(SCOPE, putting(BRIEF + 1))
+        assert await engine.write(SCOPE, look) == f"{BRIEF + 1} in verditer-writer"
+
+
+async def test_those_who_share_a_commit_with_a_long_body_keep_their_own_outcomes(embedded: SqliteStore) -> None:
+    def refuse(tx: Transaction) -> None:
+        raise LookupError
+
+    def spoil(tx: Transaction) -> None:
+        tx.put(Note(space=2, name="taken back"))
+        raise KeyError
+
+    async with opened(embedded) as engine:
+        bodies: list[Callable[[Transaction], object]] = [
+            putting(1, space=3),
+            refuse,
+            spoil,
+            putting(BRIEF * 2),
+            putting(2, space=4),
+        ]
+        outcomes = await asyncio.gather(*[engine.write(SCOPE, body) for body in bodies], return_exceptions=True)
+        assert [type(outcome) for outcome in outcomes] == [str, LookupError, KeyError, str, str]
+        assert [await count_of(engine, space) for space in (1, 2, 3, 4)] == [BRIEF * 2, 0, 1, 2]
+
+
+async def test_a_read_of_the_same_turn_of_the_loop_sees_what_was_acknowledged_before_it(
+    embedded: SqliteStore,
+) -> None:  # contract G1
+    async with opened(embedded) as engine:
+        for value in range(50):
+            await engine.read(SCOPE, lambda tx: tx.get(Note, 1, "a"))  # a snapshot that later reads of this turn would share
+            await engine.write(SCOPE, setting(value))
+            note = await engine.read(SCOPE, lambda tx: tx.get(Note, 1, "a"))
+            assert note is not None
+            assert note.value == value
+
+
+async def test_a_snapshot_in_use_is_given_up_when_another_worker_commits(workers: WorkersStore) -> None:  # contract G1, G2
+    async with opened(workers) as one, opened(workers) as other:
+        for value in range(50):
+            write = asyncio.ensure_future(other.write(SCOPE, setting(value)))
+            seen = -1
+            while not write.done():  # reads go on all the while, and never go back
+                note = await one.read(SCOPE, lambda tx: tx.get(Note, 1, "a"))
+                again = await other.read(SCOPE, lambda tx: tx.get(Note, 1, "a"))
+                for found in (note, again):
+                    assert (found.value if found is not None else -1) >= seen
+                    seen = found.value if found is not None else -1
+                await asyncio.sleep(0)
+            note = await one.read(SCOPE, lambda tx: tx.get(Note, 1, "a"))
+            assert note is not None
+            assert note.value == value

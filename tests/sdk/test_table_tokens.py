@@ -1,0 +1,73 @@
+"""Microsoft's table client with a bearer token."""
+
+import uuid
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from azure.core.exceptions import ClientAuthenticationError, HttpResponseError
+from azure.data.tables import TableServiceClient
+
+from tests.conftest import watched
+from tests.rest.running import Running, running
+from tests.sdk.test_tokens import Credential
+from verditer.config import OAuth
+
+
+@pytest.fixture(scope="module")
+def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    with running(tmp_path_factory.mktemp("secured"), oauth=OAuth(mode="development"), development_tls=True) as server:
+        yield server
+
+
+@pytest.fixture
+def server(secured: Running) -> Iterator[Running]:
+    yield from watched(secured)
+
+
+@pytest.fixture
+def connect(server: Running) -> Iterator[Any]:
+    """A service client with a credential, closed at the end."""
+    opened: list[TableServiceClient] = []
+
+    def connect(credential: Credential) -> TableServiceClient:
+        url = f"https://127.0.0.1:{server.app.servers['table'].port}/{server.account}"
+        certificate = str(server.app.config.location / "tls" / "localhost.crt")
+        opened.append(TableServiceClient(url, credential=credential, connection_verify=certificate, retry_total=0))
+        return opened[-1]
+
+    yield connect
+    for client in opened:
+        client.close()
+
+
+def new_name() -> str:
+    return f"sdk{uuid.uuid4().hex[:16]}"
+
+
+def test_a_token_credential_works_as_on_azure(server: Running, connect: Any) -> None:
+    credential = Credential(server)
+    service = connect(credential)
+    table = service.create_table(new_name())
+    row = {"PartitionKey": "p", "RowKey": "r", "A": 1}
+    table.create_entity(row)
+    table.submit_transaction([("upsert", {**row, "RowKey": "s"}), ("update", {**row, "A": 2})])
+    assert table.get_entity("p", "r")["A"] == 2
+    assert [found["RowKey"] for found in table.query_entities("A ge 1")] == ["r", "s"]
+    assert table.table_name in [item.name for item in service.list_tables()]
+    table.delete_entity("p", "r")
+    service.delete_table(table.table_name)
+    assert credential.asked[0][0] == ("https://storage.azure.com/.default",)
+
+
+def test_a_token_of_another_audience_is_refused(server: Running, connect: Any) -> None:
+    service = connect(Credential(server, audience="https://elsewhere.example"))
+    with pytest.raises(ClientAuthenticationError):
+        service.create_table(new_name())
+
+
+def test_policies_are_the_keys_alone(server: Running, connect: Any) -> None:
+    table = connect(Credential(server)).create_table(new_name())
+    with pytest.raises(HttpResponseError) as refused:
+        table.get_table_access_policy()
+    assert refused.value.status_code == 403

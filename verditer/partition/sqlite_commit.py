@@ -1,0 +1,235 @@
+"""Commits of the embedded engine: bodies in batches, one sync each, in turn with the other workers; and the log they leave."""
+
+import asyncio
+import contextlib
+import queue
+import sqlite3
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from verditer.core.clock import HybridClock
+from verditer.core.dates import seconds
+from verditer.core.errors import Code, StorageError
+from verditer.partition.engine import EngineUnavailable, Transaction
+from verditer.partition.shared import SharedStore, Turn
+from verditer.partition.sqlite_rows import BriefTransaction, RowTransaction, TooLong
+
+BATCH = 256  # bodies in one commit: a bound on how long the first of them waits
+TICK_RESERVE = seconds(0.1)  # ticks are reserved ahead this far, so a restart can never issue one again
+LOG_PAGES = 2000  # 16 MB: beyond that the log begins anew
+KEEP_SECONDS = 0.1
+
+
+class Work:
+    """A body that waits to be committed, and where its outcome goes. `committed` hears of it before any other worker writes."""
+
+    __slots__ = ("body", "committed", "done", "error", "result")
+
+    def __init__(
+        self, body: Callable[[Transaction], Any], done: "asyncio.Future[Any]", committed: Callable[[Any], None] | None
+    ) -> None:
+        self.body = body
+        self.done = done
+        self.committed = committed
+        self.result: Any = None
+        self.error: BaseException | None = None
+
+    def settle(self) -> None:
+        if self.done.cancelled():
+            return
+        if self.error is not None:
+            self.done.set_exception(self.error)
+        else:
+            self.done.set_result(self.result)
+
+
+class Writer:
+    """Batch after batch, one commit each, in turn with the other workers' writers.
+
+    Bodies run on the loop: in a thread beside it they would wait for the interpreter at every statement, with the turn in hand.
+    What waits for others does so in the thread: for the turn, for the disk. Long bodies run there too.
+    """
+
+    def __init__(
+        self, connection: sqlite3.Connection, clock: HybridClock, reserved: int, number: int, shared: SharedStore, turn: Turn
+    ) -> None:
+        self._connection = connection
+        self._clock = clock
+        self._reserved = reserved
+        self._number = number
+        self._shared = shared
+        self._turn = turn
+        self._loop = asyncio.get_running_loop()
+        self._waiting: list[Work] = []
+        self._busy = False  # a batch is on its way, or about to be
+        self._idle = asyncio.Event()
+        self._orders: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._follow_orders, name="verditer-writer")
+        self._thread.start()
+
+    def add(self, work: Work) -> None:
+        self._waiting.append(work)
+        if not self._busy:
+            self._busy = True
+            self._loop.call_soon(self._begin)  # behind whoever else comes in this turn of the loop
+
+    async def close(self) -> None:
+        """When everything that was added has its outcome."""
+        while self._busy:
+            self._idle.clear()
+            await self._idle.wait()
+        self._orders.put(None)
+        await asyncio.to_thread(self._thread.join)
+
+    def _follow_orders(self) -> None:
+        while (order := self._orders.get()) is not None:
+            order()
+        with self._turn.taken():
+            self._store_tick(self._clock.last)
+        self._connection.close()
+        self._turn.close()
+
+    # On the loop.
+
+    def _begin(self) -> None:
+        if self._turn.try_take():
+            self._run()
+        else:
+            self._orders.put(self._wait_for_turn)
+
+    def _run(self) -> None:
+        batch, self._waiting = self._waiting[:BATCH], self._waiting[BATCH:]
+        try:
+            ran = self._run_bodies(batch, BriefTransaction)
+        except TooLong:
+            self._connection.execute("ROLLBACK")
+            for work in batch:
+                work.error = None
+            self._orders.put(lambda: self._finish(batch, self._run_bodies(batch, RowTransaction)))
+        else:
+            self._orders.put(lambda: self._finish(batch, ran))
+
+    def _settle(self, batch: list[Work]) -> None:
+        for work in batch:
+            work.settle()
+        if self._waiting:
+            self._loop.call_soon(self._begin)
+        else:
+            self._busy = False
+            self._idle.set()
+
+    # In the thread.
+
+    def _wait_for_turn(self) -> None:
+        self._turn.take()
+        with contextlib.suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(self._run)
+
+    def _finish(self, batch: list[Work], ran: bool) -> None:
+        if ran:
+            self._commit(batch)
+        self._turn.pass_on()
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            self._loop.call_soon_threadsafe(self._settle, batch)
+
+    def _commit(self, batch: list[Work]) -> None:
+        try:
+            reserved = self._reserved
+            if self._clock.last > reserved:
+                reserved = self._clock.last + TICK_RESERVE
+                self._store_tick(reserved)
+            self._shared.committing()
+            try:
+                self._connection.execute("COMMIT")
+            finally:
+                self._shared.committed(self._clock.now())
+            self._reserved = reserved
+            self._tell_workers(batch)
+        except sqlite3.Error as error:
+            self._fail(batch, error)
+
+    # On either.
+
+    def _run_bodies(self, batch: list[Work], kind: type[RowTransaction]) -> bool:
+        """One transaction for the batch. A body that fails after it wrote spoils it: the others run again without that one.
+        False when the store is to blame: then all have failed."""
+        try:
+            while not self._try([work for work in batch if work.error is None], kind):
+                self._connection.execute("ROLLBACK")
+        except sqlite3.Error as error:
+            self._fail(batch, error)
+            return False
+        return True
+
+    def _try(self, batch: list[Work], kind: type[RowTransaction]) -> bool:
+        self._connection.execute("BEGIN IMMEDIATE")
+        return all(self._run_body(work, kind(self._connection, self._clock)) for work in batch)
+
+    def _run_body(self, work: Work, tx: RowTransaction) -> bool:
+        """False when what the body wrote has to be taken back."""
+        try:
+            work.result = work.body(tx)
+        except Exception as error:
+            work.error = _refusal(error) if isinstance(error, sqlite3.Error) else error
+            return not tx.written
+        return True
+
+    def _fail(self, batch: list[Work], error: sqlite3.Error) -> None:
+        with contextlib.suppress(sqlite3.Error):
+            self._connection.execute("ROLLBACK")
+        for work in batch:
+            work.error = _refusal(error)
+
+    def _tell_workers(self, batch: list[Work]) -> None:
+        for work in batch:
+            if work.committed is not None and work.error is None:
+                work.committed(work.result)
+
+    def _store_tick(self, tick: int) -> None:
+        self._connection.execute("UPDATE node SET reserved = ? WHERE number = ?", (tick, self._number))
+
+
+def _refusal(error: sqlite3.Error) -> Exception:
+    if getattr(error, "sqlite_errorname", "") == "SQLITE_FULL":
+        return StorageError(Code.InsufficientStorage)
+    return EngineUnavailable(str(error))
+
+
+class Keeper:
+    """Moves what was committed from the log into the file, beside the writers and not in one of their commits. Only to begin the
+    log anew do they have to stand still for a moment: by then all but the last few pages have been moved."""
+
+    def __init__(self, connection: sqlite3.Connection, shared: SharedStore) -> None:
+        self._connection = connection
+        self._shared = shared
+        self._turn = Turn(shared.folder)
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="verditer-keeper")
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stopped.set()
+        self._thread.join()
+        self._connection.close()
+        self._turn.close()
+
+    def _run(self) -> None:
+        moved = 0
+        while not self._stopped.wait(KEEP_SECONDS):
+            commits = self._shared.commits
+            if commits != moved:
+                moved = commits
+                with contextlib.suppress(sqlite3.Error):  # a full disk, say: the log grows until there is room again
+                    self._move()
+
+    def _move(self) -> None:
+        if self._checkpoint() > LOG_PAGES:
+            self._checkpoint()  # what came during the first
+            with self._turn.taken():
+                self._checkpoint()
+
+    def _checkpoint(self) -> int:
+        """How many pages the log has. Readers and writers go on meanwhile."""
+        (_, pages, _) = self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+        return int(pages)
