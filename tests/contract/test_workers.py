@@ -132,11 +132,11 @@ async def test_the_log_of_changes_stays_small_while_workers_read_and_write(worke
         return lambda tx: tx.put(Note(space=1, name=name, data=bytes(8000)))
 
     async with opened(workers) as one, opened(workers) as other:
-        for count in range(60):
+        for count in range(120):
             puts = [engine.write(SCOPE, put(f"{count}-{number}")) for number in range(50) for engine in (one, other)]
             await asyncio.gather(*puts, *[engine.read(SCOPE, lambda tx: tx.get(Note, 1, "0-0")) for engine in (one, other)])
         log = workers.together.folder / "verditer.db-wal"
-        assert log.stat().st_size < 32 << 20
+        assert log.stat().st_size < 70 << 20  # and 96 MB were written
 
 
 def test_a_folder_has_one_server(workers: WorkersStore, monkeypatch: pytest.MonkeyPatch) -> None:

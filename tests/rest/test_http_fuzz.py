@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.rest.http_wire import Serving, request, serving
+from verditer.core.errors import StorageError
 from verditer.rest.body import IncomingBody
 from verditer.rest.message import Request, Response
 from verditer.rest.reader import Exchange, RequestReader
@@ -69,7 +70,10 @@ async def handler(request: Request) -> Response:
         yield b"def"
 
     if "/read" in request.target:
-        return Response(status=200, headers=[], body=await request.body.read_all(1 << 20))
+        try:
+            return Response(status=200, headers=[], body=await request.body.read_all(1 << 20))
+        except StorageError:  # it says that more will come
+            return Response(status=413, headers=[])
     if "/stream" in request.target:
         return Response(status=200, headers=[], body=source())
     return Response(status=200, headers=[], body=b"ok")
@@ -90,7 +94,7 @@ def statuses(server: Serving, pieces: list[bytes]) -> list[int]:
     return [int(status) for status in re.findall(rb"HTTP/1\.1 (\d{3}) ", received)]
 
 
-@pytest.mark.parametrize("seed", [random.randrange(1 << 32) for _ in range(4)])
+@pytest.mark.parametrize("seed", [11984834, *[random.randrange(1 << 32) for _ in range(3)]])
 def test_hostile_bytes_never_make_the_server_fail(seed: int) -> None:
     print(f"seed {seed}")
     chance = random.Random(seed)
@@ -100,7 +104,7 @@ def test_hostile_bytes_never_make_the_server_fail(seed: int) -> None:
     with serving(handler, limits=limits) as server:
         for _ in range(150):
             data = mutated(chance)
-            assert set(statuses(server, cut(chance, data))) <= {100, 200, 400, 405, 408, 414, 431}, data
+            assert set(statuses(server, cut(chance, data))) <= {100, 200, 400, 405, 408, 413, 414, 431}, data
         assert server.ask(request("PUT", "/read", body=b"still here")).body == b"still here"
 
 

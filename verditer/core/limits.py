@@ -1,6 +1,6 @@
 """Azure's limits, and ours where Azure has none. The number behind each is the REST reference's unless a comment says more."""
 
-from functools import cache
+from functools import lru_cache
 
 KIB = 1024
 MIB = 1024 * KIB
@@ -53,6 +53,6 @@ PUT_BLOCK_BYTES = (("2009-04-14", 4 * MIB), ("2016-05-31", 100 * MIB), ("2019-12
 APPEND_BLOCK_BYTES = (("2015-02-21", 4 * MIB), ("2022-11-02", 100 * MIB))
 
 
-@cache
+@lru_cache(maxsize=256)  # a client may send any date
 def limit_for(version: str, limits: tuple[tuple[str, int], ...]) -> int:
     return next(size for first, size in reversed(limits) if version >= first or first == limits[0][0])

@@ -25,7 +25,7 @@ from verditer.core.records.record import Record
 from verditer.partition import migrations, schema
 from verditer.partition.engine import Scope, Transaction
 from verditer.partition.shared import SharedStore, Turn
-from verditer.partition.sqlite_commit import Keeper, Work, Writer
+from verditer.partition.sqlite_commit import LOG_PAGES, Keeper, Work, Writer
 from verditer.partition.sqlite_rows import OFFSET, RowTransaction
 
 T = TypeVar("T")
@@ -138,7 +138,7 @@ class SqliteEngine:
         connection.execute("PRAGMA page_size = 8192")  # a 1 KiB blob stays on its page; see docs/decisions
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute(f"PRAGMA synchronous = {'OFF' if self._scratch else 'FULL'}")
-        connection.execute("PRAGMA wal_autocheckpoint = 0")  # `Keeper` does it
+        connection.execute(f"PRAGMA wal_autocheckpoint = {4 * LOG_PAGES}")  # should `Keeper` not keep up
         connection.execute("PRAGMA cache_size = -16384")
         connection.execute("PRAGMA mmap_size = 268435456")
         return connection

@@ -18,7 +18,7 @@ from verditer.partition.sqlite_rows import BriefTransaction, RowTransaction, Too
 BATCH = 256  # bodies in one commit: a bound on how long the first of them waits
 TICK_RESERVE = seconds(0.1)  # ticks are reserved ahead this far, so a restart can never issue one again
 LOG_PAGES = 2000  # 16 MB: beyond that the log begins anew
-KEEP_SECONDS = 0.1
+KEEP_SECONDS = 0.05
 
 
 class Work:

@@ -8,8 +8,7 @@ before a first one: such an upload is refused, and its client sends it again.
 
 import itertools
 import uuid
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable
 from typing import TypeVar
 
 from verditer.core.dates import seconds
@@ -34,18 +33,12 @@ class Activity:
         self.process = _new_process()
         self._announced = 0  # the time of the last announcement the store took; 0 before the first
         self._trusted_from = 0  # work that began earlier may have been swept before the first announcement
-        self._running: dict[int, int] = {}
-        self._numbers = itertools.count()
+        self.running: dict[int, int] = {}
+        self.numbers = itertools.count()
 
-    @contextmanager
-    def since(self, start: int) -> Iterator["Work"]:
-        """Running from `start` (ticks) until the block ends."""
-        number = next(self._numbers)
-        self._running[number] = start
-        try:
-            yield Work(self, start)
-        finally:
-            del self._running[number]
+    def since(self, start: int) -> "Work":
+        """Running from `start` (ticks) until the `with` block ends."""
+        return Work(self, start)
 
     async def stream(self, start: int, pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         """The same pieces; running until the last one was taken or the reader gave up."""
@@ -54,7 +47,7 @@ class Activity:
                 yield piece
 
     def oldest(self, now: int) -> int:
-        return min(self._running.values(), default=now)
+        return min(self.running.values(), default=now)
 
     async def announce(self, engine: Engine) -> int:
         """Say how far back this process reaches. The answer: what was let go or made before this, nobody uses any more."""
@@ -91,13 +84,21 @@ class Activity:
 
 
 class Work:
-    """A read or an upload that is running."""
+    """A read or an upload, running inside of its `with` block."""
 
-    __slots__ = ("_activity", "_start")
+    __slots__ = ("_activity", "_number", "_start")
 
     def __init__(self, activity: Activity, start: int) -> None:
         self._activity = activity
         self._start = start
+
+    def __enter__(self) -> "Work":
+        self._number = next(self._activity.numbers)
+        self._activity.running[self._number] = self._start
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        del self._activity.running[self._number]
 
     async def write(self, engine: Engine, scope: Scope, body: Callable[[Transaction], T]) -> T:
         """As `engine.write`, for a body that names an extent this work has written."""

@@ -19,6 +19,8 @@ _ECHOES = (("prefix", "Prefix"), ("marker", "Marker"), ("maxresults", "MaxResult
 _DAY = seconds(86400)
 _NO_HEADERS = ("<Content-Encoding /><Content-Language />", "<Cache-Control /><Content-Disposition />")
 _escaped = lru_cache(maxsize=256)(escape)  # content types are few
+_INFERRED = "<AccessTier>Hot</AccessTier><AccessTierInferred>true</AccessTierInferred>"
+_PLAIN = f"<BlobType>BlockBlob</BlobType>{_INFERRED}"
 _UNLEASED = "<LeaseStatus>unlocked</LeaseStatus><LeaseState>available</LeaseState>"
 
 
@@ -92,21 +94,26 @@ def _blob(blob: Blob, now: int, metadata: bool, tags: bool, state: str = "", *, 
     elif not state:
         state = _former(blob)
         retention = _retention(blob.deleted, blob.expires, now) if isinstance(blob, DeletedBlob) else ""
-    md5 = b2a_base64(blob.content_md5, newline=False).decode() if blob.content_md5 is not None else None
+    md5 = "<Content-MD5 />"
+    if blob.content_md5 is not None:
+        md5 = f"<Content-MD5>{b2a_base64(blob.content_md5, newline=False).decode()}</Content-MD5>"
+    modified = rfc1123(blob.etag)
+    created = modified if blob.created == blob.etag else rfc1123(blob.created)
     before, after = _NO_HEADERS
     if blob.content_encoding or blob.content_language or blob.cache_control or blob.content_disposition:
         before = f"{element('Content-Encoding', blob.content_encoding)}{element('Content-Language', blob.content_language)}"
         after = f"{element('Cache-Control', blob.cache_control)}{element('Content-Disposition', blob.content_disposition)}"
+    plain = blob.blob_type is BlobType.BLOCK and blob.tier is None  # as most are
+    kind = _PLAIN if plain else f"{_sequence_number(blob)}<BlobType>{blob.blob_type.value}</BlobType>{_tier(blob, now)}"
+    copied = _copy(blob.copy) if copy and blob.copy is not None else ""
+    more = f"<TagCount>{len(blob.tags)}</TagCount>" if blob.tags else ""
+    asked = (_metadata(blob.metadata) if metadata else "") + (_tags(blob.tags) if tags and blob.tags else "")
     return (
-        f"<Blob>{_name(blob.name)}{state}<Properties><Creation-Time>{rfc1123(blob.created)}</Creation-Time>"
-        f"<Last-Modified>{rfc1123(blob.etag)}</Last-Modified><Etag>0x{blob.etag:X}</Etag>"
+        f"<Blob>{_name(blob.name)}{state}<Properties><Creation-Time>{created}</Creation-Time>"
+        f"<Last-Modified>{modified}</Last-Modified><Etag>0x{blob.etag:X}</Etag>"
         f"<Content-Length>{blob.size}</Content-Length><Content-Type>{_escaped(blob.content_type)}</Content-Type>{before}"
-        f"<Content-CRC64 />{f'<Content-MD5>{md5}</Content-MD5>' if md5 else '<Content-MD5 />'}{after}"
-        f"{_sequence_number(blob)}<BlobType>{blob.blob_type.value}</BlobType>{_tier(blob, now)}{lease}"
-        f"{_copy(blob.copy) if copy and blob.copy is not None else ''}"
-        f"<ServerEncrypted>true</ServerEncrypted>{retention}{f'<TagCount>{len(blob.tags)}</TagCount>' if blob.tags else ''}"
-        f"{'<Sealed>true</Sealed>' if blob.sealed else ''}</Properties>"
-        f"{_metadata(blob.metadata) if metadata else ''}{_tags(blob.tags) if tags and blob.tags else ''}<OrMetadata /></Blob>"
+        f"<Content-CRC64 />{md5}{after}{kind}{lease}{copied}<ServerEncrypted>true</ServerEncrypted>{retention}{more}"
+        f"{'<Sealed>true</Sealed>' if blob.sealed else ''}</Properties>{asked}<OrMetadata /></Blob>"
     )
 
 
@@ -148,7 +155,7 @@ def _tier(blob: Blob, now: int) -> str:
     if blob.tier is None and blob.blob_type is BlobType.PAGE:
         return ""  # only those of premium accounts have one
     if blob.tier is None:
-        return "<AccessTier>Hot</AccessTier><AccessTierInferred>true</AccessTierInferred>"
+        return _INFERRED
     tier = tier_state_of(blob, now)
     changed = f"<AccessTierChangeTime>{rfc1123(tier.changed)}</AccessTierChangeTime>" if tier.changed else ""
     pending = ""

@@ -46,8 +46,9 @@ def put_in_place(
     if previous is not None:
         retire_replaced(tx, target, container.keeping, previous, tick)
     discard_staged(tx, container.id, target.blob)
-    lease = guard.lease_after(previous, tx.now)
-    blob = msgspec.structs.replace(blob, lease=lease, version_id=new_version(container.keeping, tick))
+    lease, version_id = guard.lease_after(previous, tx.now), new_version(container.keeping, tick)
+    if lease is not None or version_id is not None:
+        blob = msgspec.structs.replace(blob, lease=lease, version_id=version_id)
     index_tags(tx, previous, blob)
     tx.put(blob)
     return blob
