@@ -2,14 +2,17 @@
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.contract.stores import Note, SqliteStore, WorkersStore, opened
+from verditer.core.errors import Code, StorageError
 from verditer.core.records.record import span_of
 from verditer.partition.engine import Engine, Transaction
+from verditer.partition.sqlite_commit import LOOP_SECONDS
 from verditer.partition.sqlite_rows import BRIEF
 
 SCOPE = ("account", "blob", "container", "blob")
@@ -80,6 +83,58 @@ async def test_those_who_share_a_commit_with_a_long_body_keep_their_own_outcomes
         outcomes = await asyncio.gather(*[engine.write(SCOPE, body) for body in bodies], return_exceptions=True)
         assert [type(outcome) for outcome in outcomes] == [str, LookupError, KeyError, str, str]
         assert [await count_of(engine, space) for space in (1, 2, 3, 4)] == [BRIEF * 2, 0, 1, 2]
+
+
+async def test_a_body_that_ends_strangely_holds_nobody_up(embedded: SqliteStore) -> None:
+    def run_out(tx: Transaction) -> None:
+        next(iter(()))
+
+    async with opened(embedded) as engine:
+        outcomes = await asyncio.gather(engine.write(SCOPE, run_out), engine.write(SCOPE, putting(1)), return_exceptions=True)
+        assert [type(outcome) for outcome in outcomes] == [RuntimeError, str]
+        assert await engine.write(SCOPE, putting(2))
+
+
+async def test_the_loop_goes_on_while_many_slow_bodies_wait(embedded: SqliteStore) -> None:
+    turns: list[int] = []
+
+    def slow(number: int) -> Callable[[Transaction], None]:
+        def body(tx: Transaction) -> None:
+            end = time.perf_counter() + LOOP_SECONDS
+            while time.perf_counter() < end:
+                pass
+            tx.put(Note(space=1, name=f"{number:06}"))
+
+        return body
+
+    async def look_around() -> None:
+        while True:
+            turns.append(await count_of(engine))
+            await asyncio.sleep(0)
+
+    async with opened(embedded) as engine:
+        looking = asyncio.ensure_future(look_around())
+        await asyncio.gather(*[engine.write(SCOPE, slow(number)) for number in range(20)])
+        looking.cancel()
+        assert await count_of(engine) == 20
+    assert len(set(turns)) > 5
+
+
+async def test_of_those_who_share_a_commit_only_the_one_the_disk_has_no_room_for_is_refused(embedded: SqliteStore) -> None:
+    def large(tx: Transaction) -> None:
+        tx.put(Note(space=1, name="large", data=bytes(1 << 22)))
+
+    async with opened(embedded) as engine:
+        connection = engine._writer._connection  # type: ignore[attr-defined]
+        (pages,) = connection.execute("PRAGMA page_count").fetchone()
+        connection.execute(f"PRAGMA max_page_count = {pages + 20}")
+        bodies: list[Callable[[Transaction], object]] = [putting(1, space=3), large, putting(1, space=4)]
+        outcomes = await asyncio.gather(*[engine.write(SCOPE, body) for body in bodies], return_exceptions=True)
+        refused = outcomes[1]
+        assert [type(outcome) for outcome in outcomes] == [str, StorageError, str]
+        assert isinstance(refused, StorageError)
+        assert refused.code is Code.InsufficientStorage
+        assert [await count_of(engine, space) for space in (1, 3, 4)] == [0, 1, 1]
 
 
 async def test_a_read_of_the_same_turn_of_the_loop_sees_what_was_acknowledged_before_it(

@@ -15,7 +15,7 @@ from pathlib import Path
 from verditer.partition.engine import EngineUnavailable
 
 PATIENCE_SECONDS = 1.0  # workers whose parent was killed need a moment to follow it
-_OFFSET, _LATEST, _COMMITS = range(3)
+_OFFSET, _LATEST, _COMMITS, _ROWS = range(4)
 
 
 class SharedStore:
@@ -54,14 +54,20 @@ class SharedStore:
         """Odd while somebody commits. Equal and even before and after: nothing was committed in between."""
         return self._words[_COMMITS]
 
+    @property
+    def rows(self) -> int:
+        """How many rows have been written so far."""
+        return self._words[_ROWS]
+
     def committing(self) -> None:
         """Called by the writer whose turn it is. One that died in the middle left an odd number behind."""
         self._words[_COMMITS] |= 1
 
-    def committed(self, now: int) -> None:
+    def committed(self, now: int, rows: int) -> None:
         """Called by the writer whose turn it is, whether its commit went well or not."""
         if now > self._words[_LATEST]:
             self._words[_LATEST] = now
+        self._words[_ROWS] += rows
         self._words[_COMMITS] = (self._words[_COMMITS] | 1) + 1
 
 

@@ -26,7 +26,7 @@ from verditer.partition import migrations, schema
 from verditer.partition.engine import Scope, Transaction
 from verditer.partition.shared import SharedStore, Turn
 from verditer.partition.sqlite_commit import LOG_PAGES, Keeper, Work, Writer
-from verditer.partition.sqlite_rows import OFFSET, RowTransaction
+from verditer.partition.sqlite_rows import OFFSET, Parents, RowTransaction
 
 T = TypeVar("T")
 
@@ -150,7 +150,7 @@ class SqliteEngine:
             self._opened.append(connection)
         connection.execute("BEGIN")
         try:
-            return body(RowTransaction(connection, self._clock))
+            return body(RowTransaction(connection, self._clock, {}))
         finally:
             connection.execute("COMMIT")
 
@@ -172,11 +172,12 @@ class _Reader:
         self._clock = clock
         self._shared = shared
         self._snapshot = NO_SNAPSHOT  # the number of commits it was taken at
+        self._parents: Parents = {}
 
     def run(self, body: Callable[[Transaction], T]) -> T:
         if self._snapshot != self._shared.commits:
             self._begin()
-        return body(RowTransaction(self._connection, self._clock))
+        return body(RowTransaction(self._connection, self._clock, self._parents))
 
     def _begin(self) -> None:
         """A snapshot begins with its first read. One during which somebody committed, perhaps before and perhaps after, may be
@@ -185,6 +186,7 @@ class _Reader:
             self._connection.execute("COMMIT")
         else:
             asyncio.get_running_loop().call_soon(self._end)
+        self._parents.clear()
         commits = self._shared.commits
         self._connection.execute("BEGIN")
         self._connection.execute(OFFSET).fetchone()

@@ -2,10 +2,13 @@
 
 import asyncio
 import contextlib
+import itertools
 import queue
 import sqlite3
 import threading
 from collections.abc import Callable
+from math import inf
+from time import perf_counter
 from typing import Any
 
 from verditer.core.clock import HybridClock
@@ -13,11 +16,14 @@ from verditer.core.dates import seconds
 from verditer.core.errors import Code, StorageError
 from verditer.partition.engine import EngineUnavailable, Transaction
 from verditer.partition.shared import SharedStore, Turn
-from verditer.partition.sqlite_rows import BriefTransaction, RowTransaction, TooLong
+from verditer.partition.sqlite_rows import BriefTransaction, Parents, RowTransaction, TooLong
 
 BATCH = 256  # bodies in one commit: a bound on how long the first of them waits
+LOOP_SECONDS = 0.004  # how long one batch may keep the loop
+MAX_TRIES = 4  # on the loop
 TICK_RESERVE = seconds(0.1)  # ticks are reserved ahead this far, so a restart can never issue one again
 LOG_PAGES = 2000  # 16 MB: beyond that the log begins anew
+KEEP_ROWS = 1000  # a row written is a page at most, mostly
 KEEP_SECONDS = 0.05
 
 
@@ -61,6 +67,7 @@ class Writer:
         self._shared = shared
         self._turn = turn
         self._loop = asyncio.get_running_loop()
+        self._rows = connection.total_changes
         self._waiting: list[Work] = []
         self._busy = False  # a batch is on its way, or about to be
         self._idle = asyncio.Event()
@@ -85,6 +92,7 @@ class Writer:
     def _follow_orders(self) -> None:
         while (order := self._orders.get()) is not None:
             order()
+            del order  # and the batch it knows
         with self._turn.taken():
             self._store_tick(self._clock.last)
         self._connection.close()
@@ -103,7 +111,6 @@ class Writer:
         try:
             ran = self._run_bodies(batch, BriefTransaction)
         except TooLong:
-            self._connection.execute("ROLLBACK")
             for work in batch:
                 work.error = None
             self._orders.put(lambda: self._finish(batch, self._run_bodies(batch, RowTransaction)))
@@ -143,10 +150,11 @@ class Writer:
             try:
                 self._connection.execute("COMMIT")
             finally:
-                self._shared.committed(self._clock.now())
+                rows, self._rows = self._rows, self._connection.total_changes
+                self._shared.committed(self._clock.now(), self._rows - rows)
             self._reserved = reserved
             self._tell_workers(batch)
-        except sqlite3.Error as error:
+        except Exception as error:
             self._fail(batch, error)
 
     # On either.
@@ -154,32 +162,53 @@ class Writer:
     def _run_bodies(self, batch: list[Work], kind: type[RowTransaction]) -> bool:
         """One transaction for the batch. A body that fails after it wrote spoils it: the others run again without that one.
         False when the store is to blame: then all have failed."""
+        brief = kind is BriefTransaction
         try:
-            while not self._try([work for work in batch if work.error is None], kind):
-                self._connection.execute("ROLLBACK")
+            for tries in itertools.count(1):
+                self._roll_back()
+                if brief and tries > MAX_TRIES:
+                    raise TooLong
+                self._connection.execute("BEGIN IMMEDIATE")
+                if self._try(batch, kind, perf_counter() + LOOP_SECONDS if brief else inf):
+                    return True
         except sqlite3.Error as error:
             self._fail(batch, error)
-            return False
+        except TooLong:
+            self._roll_back()
+            raise
+        return False
+
+    def _try(self, batch: list[Work], kind: type[RowTransaction], until: float) -> bool:
+        """Where time is up, the rest of the batch is left for the next one."""
+        parents: Parents = {}
+        for number, work in enumerate(batch):
+            if number and perf_counter() > until:
+                self._waiting[:0] = batch[number:]
+                del batch[number:]
+                break
+            if work.error is None and not self._run_body(work, kind(self._connection, self._clock, parents)):
+                return False
         return True
 
-    def _try(self, batch: list[Work], kind: type[RowTransaction]) -> bool:
-        self._connection.execute("BEGIN IMMEDIATE")
-        return all(self._run_body(work, kind(self._connection, self._clock)) for work in batch)
-
     def _run_body(self, work: Work, tx: RowTransaction) -> bool:
-        """False when what the body wrote has to be taken back."""
+        """False when what the body wrote has to be taken back, or SQLite has done so already."""
         try:
             work.result = work.body(tx)
         except Exception as error:
-            work.error = _refusal(error) if isinstance(error, sqlite3.Error) else error
-            return not tx.written
+            work.error = _refusal(error)
+            return not tx.written and self._connection.in_transaction
         return True
 
-    def _fail(self, batch: list[Work], error: sqlite3.Error) -> None:
-        with contextlib.suppress(sqlite3.Error):
+    def _roll_back(self) -> None:
+        """After some errors SQLite has done it by itself."""
+        if self._connection.in_transaction:
             self._connection.execute("ROLLBACK")
+
+    def _fail(self, batch: list[Work], error: Exception) -> None:
+        with contextlib.suppress(sqlite3.Error):
+            self._roll_back()
         for work in batch:
-            work.error = _refusal(error)
+            work.error = _refusal(error) if isinstance(error, sqlite3.Error) else EngineUnavailable(str(error))
 
     def _tell_workers(self, batch: list[Work]) -> None:
         for work in batch:
@@ -190,7 +219,12 @@ class Writer:
         self._connection.execute("UPDATE node SET reserved = ? WHERE number = ?", (tick, self._number))
 
 
-def _refusal(error: sqlite3.Error) -> Exception:
+def _refusal(error: Exception) -> Exception:
+    """What the caller is told. A future takes any exception but StopIteration."""
+    if isinstance(error, StopIteration):
+        return RuntimeError("a body ran out of something")
+    if not isinstance(error, sqlite3.Error):
+        return error
     if getattr(error, "sqlite_errorname", "") == "SQLITE_FULL":
         return StorageError(Code.InsufficientStorage)
     return EngineUnavailable(str(error))
@@ -217,9 +251,9 @@ class Keeper:
     def _run(self) -> None:
         moved = 0
         while not self._stopped.wait(KEEP_SECONDS):
-            commits = self._shared.commits
-            if commits != moved:
-                moved = commits
+            rows = self._shared.rows
+            if rows - moved >= KEEP_ROWS:
+                moved = rows
                 with contextlib.suppress(sqlite3.Error):  # a full disk, say: the log grows until there is room again
                     self._move()
 

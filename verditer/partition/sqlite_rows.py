@@ -4,7 +4,7 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from functools import cache
 from math import isfinite
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from verditer.core.clock import HybridClock
 from verditer.core.records.record import Part, Record, Span, key_of
@@ -59,20 +59,31 @@ def _statements(kind: type[R]) -> _Statements[R]:
     return _Statements(kind)
 
 
+Parents = dict[tuple[type[Record], tuple[Part, ...]], Any]
+"""What was looked up already in one SQLite transaction, for the bodies that share it."""
+
+
 class RowTransaction:
     """Reads see the state at BEGIN, and what this transaction has written since."""
 
-    def __init__(self, connection: sqlite3.Connection, clock: HybridClock) -> None:
+    def __init__(self, connection: sqlite3.Connection, clock: HybridClock, parents: Parents) -> None:
         self._execute = connection.execute
         self._clock = clock
+        self._parents = parents
         self.written = False
         self.now = clock.now()
         self.tick = clock.tick
 
     def get(self, kind: type[R], *key: Part) -> R | None:
+        if kind.PARENT and (kind, key) in self._parents:
+            known: R = self._parents[kind, key]
+            return known
         sql = _statements(kind)
         row = self._execute(sql.get, (key_of(*key),)).fetchone()
-        return sql.decode(row[0]) if row is not None else None
+        record = sql.decode(row[0]) if row is not None else None
+        if kind.PARENT:
+            self._parents[kind, key] = record
+        return record
 
     def hold(self, kind: type[R], *key: Part) -> R | None:
         return self.get(kind, *key)  # writers take turns
@@ -103,6 +114,8 @@ class RowTransaction:
 
     def put(self, record: Record) -> None:
         self.written = True
+        if record.PARENT:
+            self._parents.clear()
         sql = _statements(type(record))
         if record.RANK:
             self._execute(sql.put, (record.key(), record.rank(), schema.encode(record)))
@@ -116,8 +129,9 @@ class RowTransaction:
         return {key: decode(body) for key, body in rows}
 
     def put_many(self, records: Sequence[Record]) -> None:
-        """One statement: each hands the interpreter to whoever waits for it, and has to get it back."""
+        """One statement for all: each costs as much as ten more rows."""
         self.written, kind = True, type(records[0])
+        self._parents.clear()
         marks = ",".join(["(?, ?, ?)" if kind.RANK else "(?, ?)"] * len(records))
         rows = [(each.key(), each.rank(), schema.encode(each)) for each in records]
         values = [value for row in rows for value in row if value is not None]
@@ -125,10 +139,13 @@ class RowTransaction:
 
     def delete(self, kind: type[Record], *key: Part) -> None:
         self.written = True
+        if kind.PARENT:
+            self._parents.clear()
         self._execute(_statements(kind).delete, (key_of(*key),))
 
     def delete_span(self, kind: type[Record], span: Span, limit: int) -> tuple[int, Span | None]:
         self.written, sql = True, _statements(kind)
+        self._parents.clear()
         row = self._execute(sql.nth, (*span, limit)).fetchone()
         gone = self._execute(sql.delete_span, (span.low, row[0] if row is not None else span.high))
         return gone.rowcount, span.starting(row[0]) if row is not None else None
@@ -161,8 +178,8 @@ class RowTransaction:
 class BriefTransaction(RowTransaction):
     """On the loop: a body that turns out to be long is stopped there, and runs again in a thread."""
 
-    def __init__(self, connection: sqlite3.Connection, clock: HybridClock) -> None:
-        super().__init__(connection, clock)
+    def __init__(self, connection: sqlite3.Connection, clock: HybridClock, parents: Parents) -> None:
+        super().__init__(connection, clock, parents)
         self._left = BRIEF
 
     def _spend(self, records: int = 1) -> None:
@@ -170,12 +187,25 @@ class BriefTransaction(RowTransaction):
         if self._left < 0:
             raise TooLong
 
+    def get(self, kind: type[R], *key: Part) -> R | None:
+        self._spend()
+        return super().get(kind, *key)
+
+    def get_many(self, kind: type[R], keys: Sequence[bytes]) -> dict[bytes, R]:
+        self._spend(len(keys))
+        return super().get_many(kind, keys)
+
     def scan(
         self, kind: type[R], span: Span, *, limit: int | None = None, reverse: bool = False, sieve: Sequence[Mark] = ()
     ) -> Iterator[R]:
         for record in super().scan(kind, span, limit=limit, reverse=reverse, sieve=sieve):
             self._spend()
             yield record
+
+    def ranked(self, kind: type[R], span: Span, limit: int) -> list[R]:
+        found = super().ranked(kind, span, limit)
+        self._spend(len(found))
+        return found
 
     def put(self, record: Record) -> None:
         self._spend()

@@ -5,11 +5,11 @@ The raw path stays as it was sent, since signatures cover it; names are decoded 
 
 import ipaddress
 from collections.abc import Mapping
-from functools import lru_cache
 from urllib.parse import unquote
 
 import msgspec
 
+from verditer.core.caches import remember
 from verditer.core.errors import Code, StorageError
 from verditer.core.names import ROOT_CONTAINER
 
@@ -56,7 +56,7 @@ def _origin_form(path: str) -> str:
     return "/" + rest.partition("/")[2]
 
 
-@lru_cache(maxsize=1024)
+@remember(1024, 256)
 def _account_of_host(host: str) -> str | None:
     """The first label of a host name with dots; None for addresses and bare names, where the path names the account."""
     name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
@@ -93,7 +93,7 @@ def decoded(text: str) -> str:
         raise StorageError(Code.InvalidUri) from None
 
 
-@lru_cache(maxsize=1024)  # the same SAS comes again and again; nobody writes to what is returned
+@remember(1024, 1024)  # the same SAS comes again and again; nobody writes to what is returned
 def parse_query(query: str) -> Mapping[str, str]:
     found: dict[str, list[str]] = {}
     for pair in query.split("&"):

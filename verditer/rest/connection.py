@@ -79,10 +79,12 @@ class HttpConnection(asyncio.Protocol):
         if self._reader.deaf:
             return
         self._since = monotonic()
-        self._reader.feed(data)
-        if self._accepted is not None:
+        try:
+            self._reader.feed(data)
+        finally:
             exchange, self._accepted = self._accepted, None
-            self._start_now(exchange)
+            if exchange is not None:
+                self._start_now(exchange)
         self._balance_reading()
 
     def eof_received(self) -> bool:

@@ -4,12 +4,12 @@ httptools reads heads and chunked bodies; a body of known length is counted here
 ambiguous or too large is refused (`wire.Refusal`), never guessed. `connection.py` runs the requests and writes the answers.
 """
 
-from functools import lru_cache
 from time import monotonic
 from typing import Protocol
 
 import httptools
 
+from verditer.core.caches import remember
 from verditer.rest.body import IncomingBody, Source
 from verditer.rest.message import Request
 from verditer.rest.wire import HttpLimits, Refusal, malformed
@@ -20,7 +20,7 @@ _HEADS_PARSED_AT_ONCE = 16 * 1024
 _CHUNKS_PARSED_AT_ONCE = 256 * 1024
 
 
-@lru_cache(maxsize=1024)  # names come again and again
+@remember(1024, 64)  # names come again and again
 def _spellings(name: bytes) -> tuple[str, str]:
     """As it was sent, and in lower case."""
     spelled = name.decode("latin-1")

@@ -115,6 +115,7 @@ class HttpServer:
         for connection in list(self._connections):
             connection.shut_down()
         await self._until_empty(grace_seconds)
+        await asyncio.sleep(0)  # whoever came in this very moment takes a first step, and can be told
         tasks = [connection.task for connection in self._connections if connection.task is not None]
         for connection in list(self._connections):
             connection.abort()

@@ -176,10 +176,12 @@ class Fetched:
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
         left = None if self._end is None else self._end - time.monotonic()
+        working = asyncio.get_running_loop().run_in_executor(self._threads, work)
+        if not (await asyncio.wait([working], timeout=left))[0]:
+            working.cancel()
+            raise FetchFailed(500, "OperationTimedOut", "The source did not answer in time.", passing=True)
         try:
-            return await asyncio.wait_for(asyncio.get_running_loop().run_in_executor(self._threads, work), left)
-        except TimeoutError:
-            raise FetchFailed(500, "OperationTimedOut", "The source did not answer in time.", passing=True) from None
+            return await working
         except (OSError, http.client.HTTPException, ValueError) as problem:
             reason = f"The source cannot be read: {type(problem).__name__}."
             raise FetchFailed(500, "InternalError", reason, passing=True) from problem

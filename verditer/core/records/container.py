@@ -28,6 +28,7 @@ class Keeping(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
 class Container(Record, tag=1, frozen=True, kw_only=True):
     TABLE = "container"
     KEY: ClassVar[tuple[str, ...]] = ("account", "name")
+    PARENT = True
 
     account: str
     name: str

@@ -21,6 +21,7 @@ _guid = struct.Struct(">QII").pack
 class Queue(Record, tag=1, frozen=True, kw_only=True):
     TABLE = "queue"
     KEY = ("account", "name")
+    PARENT = True
 
     account: str
     name: str

@@ -6,7 +6,10 @@ time rather than of name, the fields that make its rank. Engines see only table,
 Keys are bytes whose order is the order Azure lists in: whole numbers big-endian, text by UTF-16 code unit.
 """
 
-from typing import ClassVar, NamedTuple
+from collections.abc import Callable
+from functools import cache
+from operator import attrgetter
+from typing import Any, ClassVar, NamedTuple
 
 import msgspec
 
@@ -19,12 +22,19 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     TABLE: ClassVar[str]
     KEY: ClassVar[tuple[str, ...]]
     RANK: ClassVar[tuple[str, ...]] = ()
+    PARENT: ClassVar[bool] = False  # every request about what is in it looks at it first
 
     def key(self) -> bytes:
-        return key_of(*[getattr(self, name) for name in self.KEY])
+        return key_of(*_reader(self.KEY)(self))
 
     def rank(self) -> bytes | None:
         return key_of(*[getattr(self, name) for name in self.RANK]) if self.RANK else None
+
+
+@cache
+def _reader(names: tuple[str, ...]) -> Callable[[Record], tuple[Part, ...]]:
+    read: Callable[[Record], Any] = attrgetter(*names)
+    return read if len(names) > 1 else lambda record: (read(record),)
 
 
 class Span(NamedTuple):

@@ -9,6 +9,7 @@ class Table(Record, tag=1, frozen=True, kw_only=True):
 
     TABLE = "data_table"
     KEY = ("account", "name")
+    PARENT = True
 
     account: str
     name: str

@@ -5,11 +5,11 @@ Reading is lenient, as Azure is: line ends of either kind, a last boundary that 
 
 import re
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
 from http import HTTPStatus
 
 import msgspec
 
+from verditer.core.caches import remember
 from verditer.core.errors import Code, StorageError
 from verditer.rest.message import Response
 
@@ -98,7 +98,7 @@ def cut(text: bytes) -> tuple[bytes, bytes]:
     return (text[:at], text[at + behind :]) if at >= 0 else (text, b"")
 
 
-@lru_cache(maxsize=256)  # the parts of a batch mostly have the same headers
+@remember(256, 1024)  # the parts of a batch mostly have the same headers
 def headers_of(head: bytes) -> Mapping[str, str]:
     lines = [line.partition(":") for line in head.decode("latin-1").splitlines() if line]
     return {name.strip().lower(): value.strip() for name, _, value in lines}

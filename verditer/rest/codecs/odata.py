@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 import msgspec
 
+from verditer.core.caches import remember
 from verditer.core.errors import Code, StorageError
 from verditer.core.limits import MAX_TABLE_PAGE
 from verditer.rest.exchange import Exchange
@@ -163,7 +164,7 @@ def _wanted(exchange: Exchange) -> str | Code:
     return _level(wanted or exchange.request.headers.get("accept", ""))
 
 
-@lru_cache(maxsize=256)
+@remember(256, 256)
 def _level(accept: str) -> str | Code:
     """The first kind of JSON in the list; otherwise what is wrong with it. Nothing in particular means Atom, as it always did."""
     kinds = [part.replace(" ", "").lower().split(";") for part in accept.split(",") if part.strip()]

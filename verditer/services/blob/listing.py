@@ -107,7 +107,9 @@ async def list_blobs(ctx: Context, target: ContainerName, request: ListBlobs) ->
 
         return body
 
-    page = await ctx.engine.read(target.scope, look(min(request.max_results, INLINE_PAGE)))
+    page = None
+    if request.include.isdisjoint(MERGED):  # states that are not shown are passed over, however many they are
+        page = await ctx.engine.read(target.scope, look(min(request.max_results, INLINE_PAGE)))
     if page is None:
         page = await ctx.engine.scan(target.scope, look(request.max_results))
     assert page is not None

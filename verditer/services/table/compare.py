@@ -53,7 +53,7 @@ def _names(node: Node) -> set[str]:
     return _names(node.part) if isinstance(node, Not) else set()
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=64)
 def _row_decoder(names: tuple[str, ...]) -> Callable[[bytes], Any]:
     fields: list[tuple[str, Any, None]] = []
     wire: dict[str, str] = {}

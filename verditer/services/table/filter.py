@@ -9,9 +9,9 @@ which keys a tree leaves to look at is `planner.py`.
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import NamedTuple
 
+from verditer.core.caches import remember
 from verditer.core.edm import Edm, canonical, double_of
 from verditer.core.errors import Code, StorageError
 
@@ -75,7 +75,7 @@ class _Token(NamedTuple):
     end: int  # where it ends in the text
 
 
-@lru_cache(maxsize=256)
+@remember(256, 1024)
 def parse_filter(text: str) -> Node | None:
     """None where there is nothing to filter by."""
     if not text.strip():

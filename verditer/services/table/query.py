@@ -63,8 +63,9 @@ async def query_entities(ctx: Context, target: TableName, request: QueryEntities
     def look(limit_seconds: float, tx: Transaction) -> EntityPage:
         deadline = ctx.now() + seconds(limit_seconds)
         spans = _spans(what, require_table(tx, target).id, request, grant)
-        entities = chain.from_iterable(tx.scan(Entity, span, sieve=what.marks) for span in spans)
-        at_once = SIFTED_AT_ONCE if what.marks else AT_ONCE
+        marks = what.marks if limit_seconds > INLINE_SECONDS else ()  # passing over many must not hold up the loop
+        entities = chain.from_iterable(tx.scan(Entity, span, sieve=marks) for span in spans)
+        at_once = SIFTED_AT_ONCE if marks else AT_ONCE
         found, next, late = _page(entities, matches, request.top, at_once, lambda: ctx.now() > deadline)
         return EntityPage(table=target.table, entities=found, next=next, is_late=late)
 
@@ -74,7 +75,7 @@ async def query_entities(ctx: Context, target: TableName, request: QueryEntities
     return await ctx.engine.scan(target.scope, partial(look, MAX_QUERY_SECONDS))
 
 
-@lru_cache(maxsize=256)  # clients ask the same question again and again
+@lru_cache(maxsize=64)  # clients ask the same question again and again
 def _prepared(node: Node | None) -> tuple[Plan, Predicate | None]:
     what = plan(node)
     return what, None if what.rest is None else compile_filter(what.rest, SYSTEM, _document)
