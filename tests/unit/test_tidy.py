@@ -204,3 +204,8 @@ def test_every_kind_of_test_that_has_to_be_asked_for_is_documented() -> None:
 def test_ci_runs_what_developers_run() -> None:
     assert re.findall(r"^make \w+$", text_of(".ci/run"), re.MULTILINE) == ["make check", "make test"]
     assert (ROOT / ".ci" / "run").stat().st_mode & 0o111
+
+
+def test_numbers_on_the_wire_are_written_in_ascii() -> None:
+    r"""`\d` reads the digits of every script, and so does `int`."""
+    assert [name_of(path) for path in SOURCES if name_of(path).startswith("verditer/") and r"\d" in path.read_text()] == []

@@ -41,7 +41,7 @@ from verditer.services.delegation import key_value
 from verditer.services.properties import get_service_properties
 
 logger = logging.getLogger("verditer")
-_VERSION = re.compile(r"\d{4}-\d{2}-\d{2}")
+_VERSION = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 Target = AccountName | ContainerName | BlobName | QueueName | MessageName | TableName | EntityName
 Observer = Callable[[Exchange, Response, float], None]
 
@@ -68,7 +68,7 @@ def _request_ids() -> Iterator[str]:
 
 async def _within_time(asked: str, call: Coroutine[Any, Any, Any]) -> Any:
     """`timeout=n`: the caller gives up after n seconds. What was sent to be committed by then may still come to pass."""
-    if re.fullmatch(r"\d{1,9}", asked) is None or int(asked) < 1:
+    if re.fullmatch(r"[0-9]{1,9}", asked) is None or int(asked) < 1:
         call.close()
         raise invalid_query("timeout", asked)
     try:

@@ -15,7 +15,7 @@ from verditer.core.tiers import BLOCK_TIERS, HIGH, STANDARD
 from verditer.core.tiers import PAGE_TIERS as PREMIUM_TIERS
 from verditer.services.blob.page import SequenceAction
 
-_RANGE = re.compile(r"bytes=(\d{1,19})-(\d{0,19})")
+_RANGE = re.compile(r"bytes=([0-9]{1,19})-([0-9]{0,19})")
 TIERS = {tier.lower(): tier for tier in BLOCK_TIERS}
 PAGE_TIERS = {tier.lower(): tier for tier in PREMIUM_TIERS}
 LIST_INCLUDES = frozenset(
@@ -206,7 +206,7 @@ def max_page_ranges(name: str, value: str) -> int:
 
 
 def _at_most(ceiling: int, name: str, value: str) -> int:
-    if re.fullmatch(r"-?\d{1,18}", value) is None:
+    if re.fullmatch(r"-?[0-9]{1,18}", value) is None:
         raise invalid_query(name, value)
     if int(value) < 1:
         raise query_out_of_range(name, value, 1, ceiling)
@@ -215,7 +215,7 @@ def _at_most(ceiling: int, name: str, value: str) -> int:
 
 def whole_number(name: str, value: str) -> int:
     """Of 32 bits, as Azure reads it."""
-    if re.fullmatch(r"[+-]?\d{1,10}", value) is None or int(value) not in _INT32:
+    if re.fullmatch(r"[+-]?[0-9]{1,10}", value) is None or int(value) not in _INT32:
         raise invalid_query(name, value)
     return int(value)
 

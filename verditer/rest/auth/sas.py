@@ -58,7 +58,7 @@ _ACCOUNT_LAYOUTS = (
 # Before 2018-11-09 `sr` was not signed; kinds that came later must not be had by writing them into an old token.
 _RESOURCE_SINCE = {"c": "", "b": "", "bs": "2018-11-09", "bv": "2018-11-09", "d": "2020-02-10"}
 _SERVICE_LETTERS = {"blob": "b", "queue": "q", "table": "t", "file": "f"}
-_VERSION = re.compile(r"\d{4}-\d{2}-\d{2}")
+_VERSION = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -28,7 +28,7 @@ _ENTITY = re.compile(
 )
 _TABLE = re.compile(r"\s*'((?:[^']|'')*)'\s*")
 _PLAIN_KEY = re.compile(r"[A-Za-z0-9_.~-]*")
-_TOKEN = re.compile(r"1!(\d+)!([A-Za-z0-9+/_-]*)")
+_TOKEN = re.compile(r"1!([0-9]+)!([A-Za-z0-9+/_-]*)")
 
 
 def parse_resource(path: str) -> tuple[str, str | None]:
@@ -108,7 +108,7 @@ def filter_text(name: str, value: str) -> Node | None:
 
 
 def page_size(name: str, value: str) -> int:
-    if re.fullmatch(r"\d{1,9}", value, re.ASCII) is None or int(value) > MAX_TABLE_PAGE:
+    if re.fullmatch(r"[0-9]{1,9}", value) is None or int(value) > MAX_TABLE_PAGE:
         raise StorageError(Code.InvalidInput)
     return int(value)
 

@@ -83,7 +83,7 @@ def _cors_rule(node: Element) -> CorsRule:
     if node.tag != "CorsRule":
         raise StorageError(Code.InvalidXmlDocument)
     age = required(node, "MaxAgeInSeconds")
-    if re.fullmatch(r"\d{1,9}", age) is None:
+    if re.fullmatch(r"[0-9]{1,9}", age) is None:
         raise StorageError(Code.InvalidXmlNodeValue, details={"XmlNodeName": "MaxAgeInSeconds", "XmlNodeValue": age})
     methods = _comma_list(required(node, "AllowedMethods"))
     origins = _comma_list(required(node, "AllowedOrigins"))
@@ -117,7 +117,7 @@ def _static_website(node: Element) -> StaticWebsite:
 def _version(node: Element) -> str:
     """Empty means: none any more."""
     text = (node.text or "").strip()
-    if text and re.fullmatch(r"\d{4}-\d{2}-\d{2}", text) is None:
+    if text and re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", text) is None:
         raise StorageError(Code.InvalidXmlNodeValue, details={"XmlNodeName": "DefaultServiceVersion", "XmlNodeValue": text})
     return text
 

@@ -41,7 +41,7 @@ def plain_body(request: Request) -> "StructuredBody":
     length = request.headers.get(LENGTH_HEADER)
     if length is None:
         raise missing_header(LENGTH_HEADER)
-    if re.fullmatch(r"\d{1,18}", length) is None:
+    if re.fullmatch(r"[0-9]{1,18}", length) is None:
         raise invalid_header(LENGTH_HEADER, length)
     return StructuredBody(request.body, int(length))
 

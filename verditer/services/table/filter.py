@@ -61,8 +61,8 @@ _TOKEN = re.compile(
     r"""\s*(?:
         (?P<typed>(?P<prefix>datetime|guid|binary|X)'(?P<body>[^']*)')
       | (?P<text>'(?:[^']|'')*')
-      | (?P<number>-?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?[LlDd]?(?!\w) | -INF(?!\w))
-      | (?P<word>[^\W\d]\w*)
+      | (?P<number>-?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[LlDd]?(?!\w) | -INF(?!\w))
+      | (?P<word>[^\W0-9]\w*)
       | (?P<mark>[(),])
     )""",
     re.VERBOSE,
