@@ -144,6 +144,9 @@ def test_a_blob_is_copied(az: Az, container: ContainerClient) -> None:
     target = ("--destination-container", container.container_name, "--destination-blob", "copy")
     az("blob", "copy", "start", "--source-uri", container.get_blob_client("what? and # and %2F").url, *target)
     assert contents(container)["copy"] == b"source"
+    source = ("--source-container", container.container_name, "--source-blob", "copy")  # az makes a URL of Azure's of it
+    az("blob", "copy", "start", *source, *target[:-1], "by name")
+    assert contents(container)["by name"] == b"source"
 
 
 @pytest.mark.needs("GetBlobTags")
