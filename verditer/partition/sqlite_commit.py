@@ -19,7 +19,7 @@ from verditer.partition.shared import SharedStore, Turn
 from verditer.partition.sqlite_rows import BriefTransaction, Parents, RowTransaction, TooLong
 
 BATCH = 256  # bodies in one commit: a bound on how long the first of them waits
-LOOP_SECONDS = 0.004  # how long one batch may keep the loop
+LOOP_SECONDS = 0.01  # how long one batch may keep the loop
 MAX_TRIES = 4  # on the loop
 TICK_RESERVE = seconds(0.1)  # ticks are reserved ahead this far, so a restart can never issue one again
 LOG_PAGES = 2000  # 16 MB: beyond that the log begins anew

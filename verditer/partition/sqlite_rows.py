@@ -99,13 +99,13 @@ class RowTransaction:
         return (decode(body) for (body,) in rows)
 
     def _sift(self, kind: type[R], span: Span, limit: int | None, reverse: bool, sieve: Sequence[Mark]) -> Iterator[R]:
-        """What fails the sieve is passed over inside SQLite, without waking Python. One record in some thousand passes
-        anyway, so that the reader gets to look at the clock."""
+        """What fails the sieve is passed over inside SQLite, without waking Python. One record in some hundred passes anyway,
+        so that the reader gets to look at the clock."""
         marks = [_sieve_of(mark) for mark in sieve]
         values = [value for _, arguments in marks for value in arguments]
         rows = self._execute(
             f"SELECT body FROM {kind.TABLE} WHERE key >= ? AND key < ?"
-            f" AND ({' AND '.join(condition for condition, _ in marks)} OR random() & 4095 = 0)"
+            f" AND ({' AND '.join(condition for condition, _ in marks)} OR random() & 127 = 0)"
             f" ORDER BY key {'DESC' if reverse else 'ASC'} LIMIT ?",
             (*span, *values, -1 if limit is None else limit),
         )
