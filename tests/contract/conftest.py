@@ -29,6 +29,28 @@ def postgres_server() -> Iterator[PostgresServer]:
 
 @pytest.fixture(params=["sqlite", "sqlite-memory", "sqlite-workers", "postgres"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    yield from _made(request, tmp_path)
+
+
+@pytest.fixture(params=["sqlite", "sqlite-workers", "postgres"])
+def kept_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    """What one engine wrote, the next one finds."""
+    yield from _made(request, tmp_path)
+
+
+@pytest.fixture(params=["sqlite-workers", "postgres"])
+def shared_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    """Several engines may have it open at once."""
+    yield from _made(request, tmp_path)
+
+
+@pytest.fixture(params=["sqlite", "sqlite-workers"])
+def timed_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    """Its clock is the machine's, and it outlives its engines."""
+    yield from _made(request, tmp_path)
+
+
+def _made(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
     if request.param == "postgres":
         yield PostgresStore(request.getfixturevalue("postgres_server"))
     elif request.param == "sqlite-workers":

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.contract.processes import Process, blob_name, data, process
 from tests.contract.stores import Store
-from tests.contract.test_collect import Process, blob_name, data, process
 from verditer.core.errors import StorageError
 from verditer.core.guard import COPY, COPY_SOURCE
 from verditer.core.records.blob import Blob
@@ -67,11 +67,9 @@ async def test_a_source_that_goes_away_in_between_leaves_its_bytes(store: Store,
         assert await one.get("copy") == data("s")
 
 
-async def test_another_process_collects_nothing_that_a_copy_holds(store: Store, tmp_path: Path) -> None:
+async def test_another_process_collects_nothing_that_a_copy_holds(shared_store: Store, tmp_path: Path) -> None:
     # race G1
-    if not store.shared:
-        pytest.skip("one process at a time")
-    async with process(store, tmp_path / "extents") as one, process(store, tmp_path / "extents") as two:
+    async with process(shared_store, tmp_path / "extents") as one, process(shared_store, tmp_path / "extents") as two:
         await one.create()
         await one.put("source", data("s"))
         with one.ctx.activity.since(one.ctx.now()) as work:

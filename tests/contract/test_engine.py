@@ -287,27 +287,23 @@ async def test_a_tick_is_later_than_what_it_has_to_follow(store: Store) -> None:
         assert engine.now() >= second
 
 
-async def test_no_tick_returns_after_a_restart_with_a_clock_that_went_backwards(store: Store) -> None:
+async def test_no_tick_returns_after_a_restart_with_a_clock_that_went_backwards(kept_store: Store) -> None:
     def many(tx: Transaction) -> list[int]:
         return [tx.tick() for _ in range(100)]
 
-    if not store.kept:
-        pytest.skip("nothing outlives this store")
     issued: list[int] = []
     for _ in range(5):
-        async with opened(store) as engine:
+        async with opened(kept_store) as engine:
             issued += await engine.write(SCOPE, many)
             await engine.move_clock(-1000)  # within the span of ticks just issued
     assert len(set(issued)) == 500
 
 
-async def test_ticks_go_on_behind_the_last_one_although_the_machine_forgot_an_hour(store: Store) -> None:
-    if not isinstance(store, SqliteStore) or not store.kept:
-        pytest.skip("the clock is the database's, not the machine's")
-    async with opened(store) as engine:
+async def test_ticks_go_on_behind_the_last_one_although_the_machine_forgot_an_hour(timed_store: SqliteStore) -> None:
+    async with opened(timed_store) as engine:
         before = await engine.write(SCOPE, lambda tx: tx.tick())
-    store.clock_error = -HOUR
-    async with opened(store) as engine:
+    timed_store.clock_error = -HOUR
+    async with opened(timed_store) as engine:
         assert await engine.write(SCOPE, lambda tx: tx.tick()) > before
 
 
@@ -464,33 +460,27 @@ async def test_a_counter_is_the_sum_of_what_was_added_by_everybody(store: Store)
 # Restarts
 
 
-async def test_an_engine_finds_what_the_one_before_it_wrote(store: Store) -> None:  # contract G6
-    if not store.kept:
-        pytest.skip("nothing outlives this store")
-    async with opened(store) as engine:
+async def test_an_engine_finds_what_the_one_before_it_wrote(kept_store: Store) -> None:  # contract G6
+    async with opened(kept_store) as engine:
         await put(engine, *LETTERS)
-    async with opened(store) as engine:
+    async with opened(kept_store) as engine:
         assert await names(engine, span_of(1)) == [note.name for note in LETTERS]
 
 
-async def test_a_new_record_class_gets_its_table_at_the_next_start(store: Store) -> None:
-    if not store.kept:
-        pytest.skip("nothing outlives this store")
-    async with opened(store, schema.RECORDS):
+async def test_a_new_record_class_gets_its_table_at_the_next_start(kept_store: Store) -> None:
+    async with opened(kept_store, schema.RECORDS):
         pass
-    async with opened(store, RECORDS) as engine:
+    async with opened(kept_store, RECORDS) as engine:
         await put(engine, Note(space=1, name="n"), Job(queue="q", id=1, due=1))
         assert await names(engine, span_of(1)) == ["n"]
 
 
-async def test_a_store_with_a_newer_schema_is_refused(store: Store) -> None:
-    if not store.kept:
-        pytest.skip("nothing outlives this store")
-    async with opened(store):
+async def test_a_store_with_a_newer_schema_is_refused(kept_store: Store) -> None:
+    async with opened(kept_store):
         pass
-    store.set_schema_version(99)
+    kept_store.set_schema_version(99)
     with pytest.raises(EngineUnavailable, match="schema version 99"):
-        await store.build().open()
-    store.set_schema_version(1)
-    async with opened(store) as engine:
+        await kept_store.build().open()
+    kept_store.set_schema_version(1)
+    async with opened(kept_store) as engine:
         await put(engine, Note(space=1, name="n"))

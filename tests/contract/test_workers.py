@@ -3,7 +3,6 @@
 import asyncio
 import os
 import signal
-import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -81,7 +80,7 @@ async def test_a_worker_killed_in_mid_transaction_leaves_the_others_working(work
         def body(tx: Transaction) -> None:
             tx.put(Note(space=1, name="half", value=1))
             os.write(say, b"x")
-            time.sleep(60)
+            signal.pause()  # until it is killed
 
         await engine.write(SCOPE, body)
 
@@ -136,7 +135,7 @@ async def test_the_log_of_changes_stays_small_while_workers_read_and_write(worke
             puts = [engine.write(SCOPE, put(f"{count}-{number}")) for number in range(50) for engine in (one, other)]
             await asyncio.gather(*puts, *[engine.read(SCOPE, lambda tx: tx.get(Note, 1, "0-0")) for engine in (one, other)])
         log = workers.together.folder / "verditer.db-wal"
-        assert log.stat().st_size < 70 << 20  # and 96 MB were written
+        assert log.stat().st_size < 32 << 20  # and 96 MB were written
 
 
 def test_a_folder_has_one_server(workers: WorkersStore, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,12 +4,14 @@ import asyncio
 import inspect
 import uuid
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from azure.storage.blob import BlobServiceClient, ContainerClient
 
 from tests.conftest import watched
-from tests.rest.running import Running
+from tests.rest.running import Running, running
+from verditer.config import OAuth
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -46,3 +48,21 @@ def container(service: BlobServiceClient) -> Iterator[ContainerClient]:
     with service.create_container(f"sdk-{uuid.uuid4().hex[:16]}") as container:
         yield container
         container.delete_container()
+
+
+@pytest.fixture(scope="session")
+def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    with running(tmp_path_factory.mktemp("secured"), oauth=OAuth(mode="development"), development_tls=True) as server:
+        yield server
+
+
+@pytest.fixture
+def token_server(secured: Running) -> Iterator[Running]:
+    """It trusts the development issuer. Clients send tokens over TLS only, so it has a certificate of its own making."""
+    yield from watched(secured)
+
+
+@pytest.fixture
+def options(token_server: Running) -> dict[str, Any]:
+    """For a client of it."""
+    return {"connection_verify": str(token_server.app.config.location / "tls" / "localhost.crt"), "retry_total": 0}

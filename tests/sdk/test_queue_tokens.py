@@ -9,37 +9,19 @@ import pytest
 from azure.core.exceptions import ClientAuthenticationError, HttpResponseError
 from azure.storage.queue import QueueClient, QueueSasPermissions, QueueServiceClient, generate_queue_sas
 
-from tests.conftest import watched
-from tests.rest.running import Running, running
+from tests.rest.running import Running
 from tests.sdk.codes import code_of
-from tests.sdk.test_tokens import Credential
-from verditer.config import OAuth
-
-
-@pytest.fixture(scope="module")
-def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    with running(tmp_path_factory.mktemp("secured"), oauth=OAuth(mode="development"), development_tls=True) as server:
-        yield server
+from tests.sdk.credentials import Credential
 
 
 @pytest.fixture
-def server(secured: Running) -> Iterator[Running]:
-    yield from watched(secured)
+def url(token_server: Running) -> str:
+    return f"https://127.0.0.1:{token_server.app.servers['queue'].port}/{token_server.account}"
 
 
 @pytest.fixture
-def options(server: Running) -> dict[str, Any]:
-    return {"connection_verify": str(server.app.config.location / "tls" / "localhost.crt"), "retry_total": 0}
-
-
-@pytest.fixture
-def url(server: Running) -> str:
-    return f"https://127.0.0.1:{server.app.servers['queue'].port}/{server.account}"
-
-
-@pytest.fixture
-def service(server: Running, url: str, options: dict[str, Any]) -> Iterator[QueueServiceClient]:
-    with QueueServiceClient(url, credential=Credential(server), **options) as service:
+def service(token_server: Running, url: str, options: dict[str, Any]) -> Iterator[QueueServiceClient]:
+    with QueueServiceClient(url, credential=Credential(token_server), **options) as service:
         yield service
 
 

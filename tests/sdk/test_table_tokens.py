@@ -8,32 +8,18 @@ import pytest
 from azure.core.exceptions import ClientAuthenticationError, HttpResponseError
 from azure.data.tables import TableServiceClient
 
-from tests.conftest import watched
-from tests.rest.running import Running, running
-from tests.sdk.test_tokens import Credential
-from verditer.config import OAuth
-
-
-@pytest.fixture(scope="module")
-def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    with running(tmp_path_factory.mktemp("secured"), oauth=OAuth(mode="development"), development_tls=True) as server:
-        yield server
+from tests.rest.running import Running
+from tests.sdk.credentials import Credential
 
 
 @pytest.fixture
-def server(secured: Running) -> Iterator[Running]:
-    yield from watched(secured)
-
-
-@pytest.fixture
-def connect(server: Running) -> Iterator[Any]:
+def connect(token_server: Running, options: dict[str, Any]) -> Iterator[Any]:
     """A service client with a credential, closed at the end."""
     opened: list[TableServiceClient] = []
 
     def connect(credential: Credential) -> TableServiceClient:
-        url = f"https://127.0.0.1:{server.app.servers['table'].port}/{server.account}"
-        certificate = str(server.app.config.location / "tls" / "localhost.crt")
-        opened.append(TableServiceClient(url, credential=credential, connection_verify=certificate, retry_total=0))
+        url = f"https://127.0.0.1:{token_server.app.servers['table'].port}/{token_server.account}"
+        opened.append(TableServiceClient(url, credential=credential, **options))
         return opened[-1]
 
     yield connect
@@ -45,8 +31,8 @@ def new_name() -> str:
     return f"sdk{uuid.uuid4().hex[:16]}"
 
 
-def test_a_token_credential_works_as_on_azure(server: Running, connect: Any) -> None:
-    credential = Credential(server)
+def test_a_token_credential_works_as_on_azure(token_server: Running, connect: Any) -> None:
+    credential = Credential(token_server)
     service = connect(credential)
     table = service.create_table(new_name())
     row = {"PartitionKey": "p", "RowKey": "r", "A": 1}
@@ -60,14 +46,14 @@ def test_a_token_credential_works_as_on_azure(server: Running, connect: Any) -> 
     assert credential.asked[0][0] == ("https://storage.azure.com/.default",)
 
 
-def test_a_token_of_another_audience_is_refused(server: Running, connect: Any) -> None:
-    service = connect(Credential(server, audience="https://elsewhere.example"))
+def test_a_token_of_another_audience_is_refused(token_server: Running, connect: Any) -> None:
+    service = connect(Credential(token_server, audience="https://elsewhere.example"))
     with pytest.raises(ClientAuthenticationError):
         service.create_table(new_name())
 
 
-def test_policies_are_the_keys_alone(server: Running, connect: Any) -> None:
-    table = connect(Credential(server)).create_table(new_name())
+def test_policies_are_the_keys_alone(token_server: Running, connect: Any) -> None:
+    table = connect(Credential(token_server)).create_table(new_name())
     with pytest.raises(HttpResponseError) as refused:
         table.get_table_access_policy()
     assert refused.value.status_code == 403

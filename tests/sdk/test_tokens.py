@@ -10,7 +10,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from azure.core.credentials import AccessToken
 from azure.core.exceptions import ClientAuthenticationError, HttpResponseError
 from azure.storage.blob import (
     BlobClient,
@@ -22,65 +21,19 @@ from azure.storage.blob import (
 )
 from azure.storage.blob.aio import BlobServiceClient as AsyncBlobServiceClient
 
-from tests.conftest import watched
-from tests.rest.running import Running, running
-from verditer.config import OAuth
-from verditer.rest.auth.issuer import TENANT, USER, DevelopmentIssuer
-
-
-class Credential:
-    """What azure-identity would be: it remembers what it was asked for."""
-
-    def __init__(self, server: Running, *lifetimes: float, **who: str) -> None:
-        self._server = server
-        self._issuer = DevelopmentIssuer(server.app.config.location / "oauth")
-        self._lifetimes = list(lifetimes)
-        self._who = who
-        self.asked: list[tuple[tuple[str, ...], str | None]] = []
-
-    def get_token(self, *scopes: str, tenant_id: str | None = None, **more: Any) -> AccessToken:
-        self.asked.append((scopes, tenant_id))
-        seconds = self._lifetimes.pop(0) if self._lifetimes else 3600
-        made = self._issuer.token(self._server.app.ctx.now(), seconds=seconds, **self._who)
-        return AccessToken(made, int(datetime.now(UTC).timestamp()) + 3600)  # what it believes: good for an hour
-
-
-class AsyncCredential(Credential):
-    async def get_token(self, *scopes: str, **more: Any) -> AccessToken:  # type: ignore[override]
-        return super().get_token(*scopes, **more)
-
-    async def close(self) -> None: ...
-
-    async def __aenter__(self) -> "AsyncCredential":
-        return self
-
-    async def __aexit__(self, *problem: object) -> None: ...
-
-
-@pytest.fixture(scope="module")
-def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    with running(tmp_path_factory.mktemp("secured"), oauth=OAuth(mode="development"), development_tls=True) as server:
-        yield server
+from tests.rest.running import Running
+from tests.sdk.credentials import AsyncCredential, Credential
+from verditer.rest.auth.issuer import TENANT, USER
 
 
 @pytest.fixture
-def server(secured: Running) -> Iterator[Running]:
-    yield from watched(secured)
+def url(token_server: Running) -> str:
+    return token_server.base_url.replace("http://", "https://")
 
 
 @pytest.fixture
-def options(server: Running) -> dict[str, Any]:
-    return {"connection_verify": str(server.app.config.location / "tls" / "localhost.crt"), "retry_total": 0}
-
-
-@pytest.fixture
-def url(server: Running) -> str:
-    return server.base_url.replace("http://", "https://")
-
-
-@pytest.fixture
-def service(server: Running, url: str, options: dict[str, Any]) -> Iterator[BlobServiceClient]:
-    with BlobServiceClient(url, credential=Credential(server), **options) as service:
+def service(token_server: Running, url: str, options: dict[str, Any]) -> Iterator[BlobServiceClient]:
+    with BlobServiceClient(url, credential=Credential(token_server), **options) as service:
         yield service
 
 
@@ -97,10 +50,10 @@ def test_a_token_credential_works_as_on_azure(container: ContainerClient) -> Non
 
 
 def test_an_async_client_takes_a_token_too(
-    server: Running, url: str, container: ContainerClient, options: dict[str, Any]
+    token_server: Running, url: str, container: ContainerClient, options: dict[str, Any]
 ) -> None:
     async def roundtrip() -> bytes:
-        async with AsyncBlobServiceClient(url, credential=AsyncCredential(server), **options) as service:
+        async with AsyncBlobServiceClient(url, credential=AsyncCredential(token_server), **options) as service:
             blob = service.get_blob_client(container.container_name, "async")
             await blob.upload_blob(b"hello")
             return await (await blob.download_blob()).readall()
@@ -108,8 +61,8 @@ def test_an_async_client_takes_a_token_too(
     assert asyncio.run(roundtrip()) == b"hello"
 
 
-def test_the_sdk_follows_our_challenge_to_a_new_token(server: Running, url: str, options: dict[str, Any]) -> None:
-    credential = Credential(server, -10)  # the first token has ended already
+def test_the_sdk_follows_our_challenge_to_a_new_token(token_server: Running, url: str, options: dict[str, Any]) -> None:
+    credential = Credential(token_server, -10)  # the first token has ended already
     with BlobServiceClient(url, credential=credential, **options) as service:
         assert service.get_service_properties()
     assert credential.asked == [
@@ -118,8 +71,8 @@ def test_the_sdk_follows_our_challenge_to_a_new_token(server: Running, url: str,
     ]
 
 
-def test_a_token_that_stays_wrong_is_an_authentication_error(server: Running, url: str, options: dict[str, Any]) -> None:
-    credential = Credential(server, audience="https://vault.azure.net")
+def test_a_token_that_stays_wrong_is_an_authentication_error(token_server: Running, url: str, options: dict[str, Any]) -> None:
+    credential = Credential(token_server, audience="https://vault.azure.net")
     with BlobServiceClient(url, credential=credential, **options) as service, pytest.raises(ClientAuthenticationError) as refused:
         service.get_service_properties()
     assert refused.value.status_code == 401
@@ -173,7 +126,7 @@ def test_a_delegation_key_of_the_sdk_signs_for_a_container(
 
 
 def test_a_signature_may_be_tied_to_headers_and_to_one_user(
-    server: Running, service: BlobServiceClient, container: ContainerClient, options: dict[str, Any]
+    token_server: Running, service: BlobServiceClient, container: ContainerClient, options: dict[str, Any]
 ) -> None:
     container.upload_blob("b", b"hello")
     blob = container.get_blob_client("b")
@@ -189,11 +142,11 @@ def test_a_signature_may_be_tied_to_headers_and_to_one_user(
         user_delegation_oid="their-user",
         request_headers={"x-ms-meta-purpose": "this"},
     )
-    theirs = Credential(server, oid="their-user", tid="their-tenant")
+    theirs = Credential(token_server, oid="their-user", tid="their-tenant")
     with BlobClient.from_blob_url(f"{blob.url}?{sas}", credential=theirs, **options) as reader:
         assert reader.download_blob(headers={"x-ms-meta-purpose": "this"}).readall() == b"hello"
         with pytest.raises(HttpResponseError):
             reader.download_blob(headers={"x-ms-meta-purpose": "that"})
-    stranger = BlobClient.from_blob_url(f"{blob.url}?{sas}", credential=Credential(server), **options)
+    stranger = BlobClient.from_blob_url(f"{blob.url}?{sas}", credential=Credential(token_server), **options)
     with stranger, pytest.raises(ClientAuthenticationError):
         stranger.download_blob(headers={"x-ms-meta-purpose": "this"})

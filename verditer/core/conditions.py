@@ -197,7 +197,7 @@ def _unquoted(text: str) -> str:
     return text[1:-1] if len(text) >= 2 and text[0] == text[-1] == '"' else text
 
 
-def _date(name: str, text: str) -> int | None:
+def parse_date(name: str, text: str) -> int | None:
     if text == "null":  # some clients print an absent date this way, and Azure lets them
         return None
     ticks = parse_rfc1123(text)
@@ -213,7 +213,7 @@ def _tags(name: str, text: str) -> TagCondition:
     return condition
 
 
-_PARSERS: dict[str, Callable[[str, str], Any]] = {IM: _etags, INM: _etags, IMS: _date, IUS: _date, TAGS: _tags}
+_PARSERS: dict[str, Callable[[str, str], Any]] = {IM: _etags, INM: _etags, IMS: parse_date, IUS: parse_date, TAGS: _tags}
 
 
 def _names(prefix: str, tags: str) -> dict[str, str]:

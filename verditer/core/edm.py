@@ -28,9 +28,8 @@ FIRST_DATETIME = parse_iso("1601-01-01T00:00:00Z") or 0
 _INTEGER = re.compile(r"[+-]?[0-9]{1,20}")
 _DOUBLE = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _GUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
-_MOMENT = re.compile(
-    r"[0-9]{4}-[0-9][0-9]-[0-9][0-9]T[0-9][0-9]:[0-9][0-9]:[0-9][0-9](?:\.[0-9]{0,6}[1-9])?Z"
-)  # the one spelling, if there is such a day
+# The one spelling of a moment, if there is such a day.
+_MOMENT = re.compile(r"[0-9]{4}(?:-[0-9]{2}){2}T[0-9]{2}(?::[0-9]{2}){2}(?:\.[0-9]{0,6}[1-9])?Z")
 _SPECIAL_DOUBLES = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 encode_members = msgspec.json.Encoder().encode

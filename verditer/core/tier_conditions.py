@@ -7,9 +7,9 @@ the blob, so that whoever deletes what has rested for a month does not delete wh
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from verditer.core.conditions import Guarded, Kind
-from verditer.core.dates import parse_rfc1123, truncate
-from verditer.core.errors import Code, StorageError, invalid_header
+from verditer.core.conditions import Guarded, Kind, parse_date
+from verditer.core.dates import truncate
+from verditer.core.errors import Code, StorageError
 from verditer.core.guard import Guard, GuardRule, LeaseRule
 from verditer.core.records.blob import Blob
 from verditer.core.tiers import state_of
@@ -22,7 +22,7 @@ UNTIL = "x-ms-access-tier-if-unmodified-since"
 class DeleteRule(GuardRule):
     def guard(self, headers: Mapping[str, str], *, create_only: bool = False) -> Guard:
         guard = GuardRule.guard(self, headers, create_only=create_only)
-        since, until = _date(headers, SINCE), _date(headers, UNTIL)
+        since, until = (parse_date(name, headers[name]) if name in headers else None for name in (SINCE, UNTIL))
         if since is None and until is None:
             return guard
         if since is not None and until is not None:
@@ -43,16 +43,6 @@ class TierGuard(Guard, frozen=True, kw_only=True):
         changed = truncate(state_of(current, now).changed or current.created)
         if (self.since is not None and changed <= self.since) or (self.until is not None and changed > self.until):
             raise StorageError(Code.ConditionNotMet)
-
-
-def _date(headers: Mapping[str, str], name: str) -> int | None:
-    text = headers.get(name)
-    if text is None:
-        return None
-    ticks = parse_rfc1123(text)
-    if ticks is None:
-        raise invalid_header(name, text)
-    return ticks
 
 
 DELETE = DeleteRule(Kind.UPDATE, LeaseRule.IF_LEASED, waits=True)

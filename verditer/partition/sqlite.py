@@ -138,7 +138,7 @@ class SqliteEngine:
         connection.execute("PRAGMA page_size = 8192")  # a 1 KiB blob stays on its page; see docs/decisions
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute(f"PRAGMA synchronous = {'OFF' if self._scratch else 'FULL'}")
-        connection.execute(f"PRAGMA wal_autocheckpoint = {4 * LOG_PAGES}")  # should `Keeper` not keep up
+        connection.execute(f"PRAGMA wal_autocheckpoint = {LOG_PAGES + LOG_PAGES // 2}")  # should `Keeper` not keep up
         connection.execute("PRAGMA cache_size = -16384")
         connection.execute("PRAGMA mmap_size = 268435456")
         return connection
