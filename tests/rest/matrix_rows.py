@@ -1,12 +1,12 @@
 """The rows of the matrix: how each operation is sent, what it starts from, and what the reference says about it."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Literal
 
 from tests.rest.client import Box, Client, Reply
-from tests.rest.copies import copy
+from tests.rest.copies import copy, signed
 from tests.rest.expectations import STATES, Absent, Family, LeaseColumn, Noun, State
 
 HOLDER = "aaaaaaaa-0000-0000-0000-aaaaaaaaaaaa"
@@ -18,16 +18,16 @@ _numbers = count()
 
 
 class Stage(Box):
-    """A container with a blob to copy from, and a source elsewhere whose bytes never come."""
+    """A container with a blob to copy from, and sources elsewhere whose bytes never come: type of blob → URL."""
 
-    def __init__(self, client: Client, slow: str) -> None:
+    def __init__(self, client: Client, slow: Mapping[str, str]) -> None:
         super().__init__(client)
         self.create()
         self.put("source", PAGE, TAGGED)
         self.slow = slow
 
     def url(self, text: str) -> str:
-        return text.replace("{box}", f"{self.server.base_url}{self.path}")
+        return text.replace("{source}", signed(self))
 
 
 @dataclass(frozen=True)
@@ -123,10 +123,17 @@ def version(box: Stage, state: State) -> Start:
 
 def pending_copy(box: Stage, state: State) -> Start:
     start = block(box, state)
-    assert start.name is not None
-    reply = copy(box, box.slow, start.name, {"x-ms-lease-id": HOLDER} if state == "leased" else {})
-    assert reply["x-ms-copy-status"] == "pending"
+    reply = copy_over(box, start, state)
     return Start(box, start.name, reply["ETag"], {"copyid": reply["x-ms-copy-id"]})
+
+
+def copy_over(box: Stage, start: Start, state: State) -> Reply:
+    """Begin a copy to the blob that does not end."""
+    assert start.name is not None
+    slow = box.slow[box.head(start.name)["x-ms-blob-type"]]
+    reply = copy(box, slow, start.name, {"x-ms-lease-id": HOLDER} if state == "leased" else {})
+    assert reply["x-ms-copy-status"] == "pending"
+    return reply
 
 
 def container(box: Stage, state: State) -> Start:
@@ -165,6 +172,24 @@ class Row:
     def noun(self) -> Noun:
         return "Container" if self.prepare is container else "Blob"
 
+    @property
+    def waits(self) -> bool:
+        """While a copy is pending to its blob: whatever would change that blob, its tags, tier or lease, snapshots included
+        (reference 4.8). Aborting is how it ends, and Undelete Blob is about what was deleted before."""
+        return self.leasable and self.method in ("PUT", "DELETE") and self.comp not in ("copy", "undelete")
+
+    def under_copy(self) -> "Row":
+        """The same, with a copy pending to the blob it meets."""
+        if self.prepare is pending_copy:
+            return self
+
+        def prepare(stage: Stage, state: State) -> Start:
+            start = self.prepare(stage, state)
+            etag = copy_over(stage, start, state)["ETag"]
+            return replace(start, etag=etag) if self.leasable else start
+
+        return replace(self, prepare=prepare)
+
     def send(self, stage: Stage, start: Start, headers: dict[str, str]) -> Reply:
         sent = {name: stage.url(value) for name, value in self.headers.items()} | headers
         query = self.query | start.query
@@ -175,7 +200,7 @@ class Row:
 
 ACQUIRE = {"x-ms-lease-action": "acquire", "x-ms-lease-duration": "15", "x-ms-proposed-lease-id": HOLDER}
 BREAK = {"x-ms-lease-action": "break"}
-SOURCE = {"x-ms-copy-source": "{box}/source"}
+SOURCE = {"x-ms-copy-source": "{source}"}
 SYNC, ABORT = {"x-ms-requires-sync": "true"}, {"x-ms-copy-action": "abort"}
 BLOCK_BLOB, APPEND_BLOB, PAGE_BLOB = ({"x-ms-blob-type": kind} for kind in ("BlockBlob", "AppendBlob", "PageBlob"))
 WRITE, CLEAR = ({"x-ms-page-write": kind, "x-ms-range": "bytes=0-511"} for kind in ("update", "clear"))
@@ -239,9 +264,9 @@ ROWS = {
 
     "CopyBlob":                    Row("PUT",    "",            "copy",      "W", 202, "written",
                                        absent="created", headers=SOURCE, source="source"),
-    # Azure's libraries have no x-ms-source-if-tags here. Whoever sends one means it, so it counts.
+    # It has no x-ms-source-if-tags: neither Azure's page nor its libraries know one here.
     "CopyBlobFromUrl":             Row("PUT",    "",            "copy",      "W", 202, "written",
-                                       absent="created", headers=SOURCE | SYNC, source="source"),
+                                       absent="created", headers=SOURCE | SYNC, source="untagged source"),
     "PutBlobFromUrl":              Row("PUT",    "",            "copy",      "W", 201, "written",
                                        absent="created", headers=SOURCE | BLOCK_BLOB, source="source"),
     # Only a lease without end lets a copy begin, and while it is pending no lease changes.

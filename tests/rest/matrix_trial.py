@@ -1,12 +1,13 @@
 """What the matrix asks, and how it tries an operation again and again: send, compare the answer, look at what it did."""
 
 from collections.abc import Mapping
-from dataclasses import astuple
+from dataclasses import astuple, dataclass
 from itertools import product
+from typing import get_args
 
 from tests.rest import expectations
 from tests.rest.client import Box, Reply
-from tests.rest.expectations import Asked, Family, Refusal, State, Truth
+from tests.rest.expectations import Asked, Family, Refusal, Sent, State, Truth
 from tests.rest.matrix_rows import After, Row, Stage, Start
 
 TRUTHS: tuple[Truth | None, ...] = (None, "met", "unmet")
@@ -24,11 +25,33 @@ PAIRS_ASKED = [asked for asked in EVERY_ASKED if number_of(asked) <= 2] + [Asked
 FEW_ASKED = [Asked(), Asked("unmet"), Asked(None, "star"), Asked(None, None, "unmet"), Asked("met", None, "met"), Asked("met")]
 
 
-def asked_of(family: Family) -> list[Asked]:
-    """Reads take any mixture, writes one or two, and of what is ignored one at a time is enough."""
-    if family == "read":
-        return EVERY_ASKED
-    return PAIRS_ASKED if len(expectations.HEEDS[family]) > 1 else [*LONE_ASKED, Asked("unmet", "unmet", "unmet", "unmet")]
+@dataclass(frozen=True)
+class Grid:
+    """How much is asked of an operation."""
+
+    mixtures: bool  # of conditions, where it meets something without a lease
+    absent: list[Asked]  # where it meets nothing
+    leased: list[tuple[Sent, Asked]]  # where it meets a lease
+
+    def asked_of(self, family: Family) -> list[Asked]:
+        """Reads take any mixture, writes one or two, and of what is ignored one at a time is enough."""
+        if not self.mixtures:
+            return LONE_ASKED
+        if family == "read":
+            return EVERY_ASKED
+        return PAIRS_ASKED if len(expectations.HEEDS[family]) > 1 else [*LONE_ASKED, Asked("unmet", "unmet", "unmet", "unmet")]
+
+    def leased_by(self, row: Row) -> list[tuple[Sent, Asked]]:
+        """The id of a lease operation is part of it: test_leases.py."""
+        return [case for case in self.leased if case[0] == "nothing" or "x-ms-lease-action" not in row.headers]
+
+
+WHOLE = Grid(mixtures=True, absent=LONE_ASKED, leased=list(product(get_args(Sent), FEW_ASKED)))
+REDUCED = Grid(
+    mixtures=False,
+    absent=[Asked(), Asked("met"), Asked(None, "star")],
+    leased=[("holder", Asked()), ("other", Asked("unmet")), ("nothing", Asked("unmet")), ("nothing", Asked())],
+)
 
 
 def headers_of(box: Box, asked: Asked, etag: str, prefix: str = "") -> dict[str, str]:

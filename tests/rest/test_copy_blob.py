@@ -7,7 +7,7 @@ import pytest
 
 from tests.rest.checksums import md5
 from tests.rest.client import NOBODY, Box, Reply
-from tests.rest.copies import abort, copy, copy_now, url
+from tests.rest.copies import abort, copy, copy_now, signed, url
 
 HOLDER = "aaaaaaaa-0000-0000-0000-aaaaaaaaaaaa"
 OTHER_ETAG = '"0x8D00000000"'
@@ -27,7 +27,7 @@ SHOWN = ("Content-Type", "Content-Encoding", "Content-Language", "Content-Dispos
 @BOTH
 def test_a_copy_has_the_content_and_the_description_of_its_source(box: Box, form: Form) -> None:
     box.put("source", b"hello", DESCRIBED)
-    reply = form(box, url(box))
+    reply = form(box, signed(box))
     assert (reply.status, reply["x-ms-copy-status"]) == (202, "success")
     source, copied = box.get("source"), box.get("copy")
     assert copied.body == b"hello"
@@ -40,7 +40,7 @@ def test_a_copy_has_the_content_and_the_description_of_its_source(box: Box, form
 @BOTH
 def test_a_copy_says_where_it_came_from(box: Box, form: Form) -> None:
     box.put("source", b"hello")
-    reply = form(box, url(box))
+    reply = form(box, signed(box))
     for shown in (box.head("copy"), box.get("copy")):
         assert shown["x-ms-copy-id"] == reply["x-ms-copy-id"]
         assert shown["x-ms-copy-source"] == url(box)
@@ -91,7 +91,7 @@ def test_a_write_that_replaces_the_blob_forgets_the_copy(
 @BOTH
 def test_metadata_of_the_request_replaces_that_of_the_source(box: Box, form: Form) -> None:
     box.put("source", headers={"x-ms-meta-a": "1", "x-ms-meta-b": "2"})
-    form(box, url(box), headers={"x-ms-meta-c": "3"})
+    form(box, signed(box), headers={"x-ms-meta-c": "3"})
     assert box.head("copy").metadata == {"c": "3"}
 
 
@@ -99,7 +99,7 @@ def test_metadata_of_the_request_replaces_that_of_the_source(box: Box, form: For
 def test_tags_and_lease_of_the_source_stay_with_it(box: Box, form: Form) -> None:
     box.put("source", headers={"x-ms-tags": "k=v"})
     box.acquire(-1, "source")
-    assert form(box, url(box)).status == 202
+    assert form(box, signed(box)).status == 202
     copied = box.head("copy")
     assert "x-ms-tag-count" not in copied
     assert copied["x-ms-lease-state"] == "available"
@@ -117,11 +117,11 @@ def test_a_copy_may_get_tags_and_they_are_found(box: Box) -> None:
 def test_a_synchronous_copy_takes_the_tags_along_when_asked(box: Box) -> None:
     box.put("source", headers={"x-ms-tags": "k=v"})
     asked = {"x-ms-copy-source-tag-option": "COPY"}
-    assert copy_now(box, url(box), headers=asked).status == 202
+    assert copy_now(box, signed(box), headers=asked).status == 202
     assert box.head("copy")["x-ms-tag-count"] == "1"
-    both = copy_now(box, url(box), headers=asked | {"x-ms-tags": "a=b"})
+    both = copy_now(box, signed(box), headers=asked | {"x-ms-tags": "a=b"})
     assert both.answer == (400, "BothUserTagsAndSourceTagsCopyPresentException")
-    assert copy_now(box, url(box), headers={"x-ms-copy-source-tag-option": "ALL"}).answer == (400, "InvalidHeaderValue")
+    assert copy_now(box, signed(box), headers={"x-ms-copy-source-tag-option": "ALL"}).answer == (400, "InvalidHeaderValue")
 
 
 def test_a_block_list_comes_along(box: Box) -> None:
@@ -181,7 +181,7 @@ def test_the_tier_is_the_request_s_to_choose(box: Box) -> None:
 def test_an_archived_source_is_copied_only_to_rehydrate_it(box: Box) -> None:
     box.put("source", b"old", {"x-ms-access-tier": "Archive"})
     assert copy(box, url(box)).answer == (409, "BlobArchived")
-    assert copy_now(box, url(box)).answer == (409, "CannotVerifyCopySource")
+    assert copy_now(box, signed(box)).answer == (409, "CannotVerifyCopySource")
     assert copy(box, url(box), headers={"x-ms-access-tier": "Hot", "x-ms-rehydrate-priority": "High"}).status == 202
     assert box.head("copy")["x-ms-archive-status"] == "rehydrate-pending-to-hot"
     assert box.get("copy").answer == (409, "BlobBeingRehydrated")
@@ -214,9 +214,9 @@ def test_conditions_of_the_target_decide(box: Box, extra: dict[str, str]) -> Non
     for name in ("if-match", "if-none-match", "if-modified-since", "if-unmodified-since"):
         etag = box.put("copy", b"old")["ETag"]
         met, unmet = conditions(box, etag)[name]
-        assert copy(box, url(box), headers=unmet | extra).answer == (412, "TargetConditionNotMet")
+        assert copy(box, signed(box), headers=unmet | extra).answer == (412, "TargetConditionNotMet")
         assert box.head("copy")["ETag"] == etag
-        assert copy(box, url(box), headers=met | extra).status in (201, 202)
+        assert copy(box, signed(box), headers=met | extra).status in (201, 202)
         assert box.get("copy").body == b"new"
 
 
@@ -226,14 +226,26 @@ def test_conditions_of_the_source_decide(box: Box, extra: dict[str, str]) -> Non
     etag = box.put("source", b"new", {"x-ms-tags": "k=v"})["ETag"]
     for met, unmet in conditions(box, etag, "x-ms-source-").values():
         before = box.put("copy", b"old")["ETag"]
-        assert copy(box, url(box), headers=unmet | extra).answer == (412, "SourceConditionNotMet")
+        assert copy(box, signed(box), headers=unmet | extra).answer == (412, "SourceConditionNotMet")
         assert box.head("copy")["ETag"] == before
-        assert copy(box, url(box), headers=met | extra).status in (201, 202)
-    unmet = {"x-ms-source-if-tags": "k = 'w'"}
-    assert copy(box, url(box), headers=unmet | extra).answer == (412, "SourceConditionNotMet")
-    assert copy(box, url(box), headers={"x-ms-source-if-tags": "k = 'v'"} | extra).status in (201, 202)
+        assert copy(box, signed(box), headers=met | extra).status in (201, 202)
     wrong = {"x-ms-source-if-modified-since": "yesterday"}
-    assert copy(box, url(box), headers=wrong | extra).answer == (400, "InvalidHeaderValue")
+    assert copy(box, signed(box), headers=wrong | extra).answer == (400, "InvalidHeaderValue")
+
+
+@pytest.mark.parametrize("extra", [{}, {"x-ms-blob-type": "BlockBlob"}], ids=str)
+def test_tags_of_the_source_decide(box: Box, extra: dict[str, str]) -> None:
+    # contract B2
+    box.put("source", b"new", {"x-ms-tags": "k=v"})
+    unmet = {"x-ms-source-if-tags": "k = 'w'"}
+    assert copy(box, signed(box), headers=unmet | extra).answer == (412, "SourceConditionNotMet")
+    assert copy(box, signed(box), headers={"x-ms-source-if-tags": "k = 'v'"} | extra).status in (201, 202)
+
+
+@pytest.mark.parametrize("condition", ["k = 'w'", "no condition"])
+def test_copy_blob_from_url_has_no_condition_on_tags(box: Box, condition: str) -> None:
+    box.put("source", b"new", {"x-ms-tags": "k=v"})
+    assert copy_now(box, signed(box), headers={"x-ms-source-if-tags": condition}).status == 202
 
 
 @FORMS
@@ -241,11 +253,11 @@ def test_a_copy_that_must_be_new_does_not_overwrite(box: Box, extra: dict[str, s
     # race E2
     box.put("source", b"new")
     only_new = {"If-None-Match": "*"} | extra
-    assert copy(box, url(box), headers=only_new).status in (201, 202)
-    assert copy(box, url(box), headers=only_new).answer == (409, "BlobAlreadyExists")
+    assert copy(box, signed(box), headers=only_new).status in (201, 202)
+    assert copy(box, signed(box), headers=only_new).answer == (409, "BlobAlreadyExists")
     absent = {"If-Match": "*"} | extra
-    assert copy(box, url(box), "absent", absent).answer == (412, "TargetConditionNotMet")
-    assert copy(box, url(box), "absent", {"x-ms-if-tags": "a = 'b'"} | extra).answer == (412, "TargetConditionNotMet")
+    assert copy(box, signed(box), "absent", absent).answer == (412, "TargetConditionNotMet")
+    assert copy(box, signed(box), "absent", {"x-ms-if-tags": "a = 'b'"} | extra).answer == (412, "TargetConditionNotMet")
     assert box.head("absent").status == 404
 
 
@@ -258,11 +270,11 @@ def test_a_leased_target_asks_for_its_lease_and_keeps_it(box: Box, form: Form) -
     box.put("source", b"new")
     box.put("copy", b"old")
     box.acquire(-1, "copy", HOLDER)
-    assert form(box, url(box)).answer == (412, "LeaseIdMissing")
+    assert form(box, signed(box)).answer == (412, "LeaseIdMissing")
     wrong = {"x-ms-lease-id": "bbbbbbbb-0000-0000-0000-bbbbbbbbbbbb"}
-    assert form(box, url(box), headers=wrong).answer == (412, "LeaseIdMismatchWithBlobOperation")
-    assert form(box, url(box), "absent", wrong).answer == (412, "LeaseNotPresentWithBlobOperation")
-    assert form(box, url(box), headers={"x-ms-lease-id": HOLDER}).status == 202
+    assert form(box, signed(box), headers=wrong).answer == (412, "LeaseIdMismatchWithBlobOperation")
+    assert form(box, signed(box), "absent", wrong).answer == (412, "LeaseNotPresentWithBlobOperation")
+    assert form(box, signed(box), headers={"x-ms-lease-id": HOLDER}).status == 202
     assert box.get("copy").body == b"new"
     assert box.head("copy")["x-ms-lease-state"] == "leased"
     assert box.put("copy").answer == (412, "LeaseIdMissing")
@@ -274,7 +286,7 @@ def test_an_asynchronous_copy_needs_a_lease_without_end(box: Box) -> None:
     box.acquire(60, "copy", HOLDER)
     held = {"x-ms-lease-id": HOLDER}
     assert copy(box, url(box), headers=held).answer == (412, "InfiniteLeaseDurationRequired")
-    assert copy_now(box, url(box), headers=held).status == 202
+    assert copy_now(box, signed(box), headers=held).status == 202
     box.server.move_clock(60)
     assert copy(box, url(box)).status == 202
     assert box.head("copy")["x-ms-lease-state"] == "available"
@@ -287,7 +299,7 @@ def test_a_source_that_is_not_there(box: Box) -> None:
     assert copy(box, url(box)).answer == (404, "BlobNotFound")
     elsewhere = url(box).replace(box.name, "box-that-is-absent")
     assert copy(box, elsewhere).answer == (404, "ContainerNotFound")
-    reply = copy_now(box, url(box))
+    reply = copy_now(box, signed(box))
     assert reply.answer == (404, "CannotVerifyCopySource")
     assert (reply["x-ms-copy-source-status-code"], reply["x-ms-copy-source-error-code"]) == ("404", "BlobNotFound")
     assert reply.detail("CopySourceErrorMessage") == "The specified blob does not exist."
@@ -322,15 +334,15 @@ def test_what_is_no_blob_is_no_source(box: Box) -> None:
 def test_a_target_of_another_type_is_in_the_way(box: Box, form: Form) -> None:
     box.put("source")
     box.blob("PUT", "copy", headers={"x-ms-blob-type": "AppendBlob"})
-    assert form(box, url(box)).answer == (409, "InvalidBlobType")
+    assert form(box, signed(box)).answer == (409, "InvalidBlobType")
 
 
 def test_a_synchronous_copy_compares_the_md5_of_the_source(box: Box) -> None:
     box.put("source", b"hello")
     right, wrong = md5(b"hello"), md5(b"other")
-    assert copy_now(box, url(box), headers={"x-ms-source-content-md5": wrong}).answer == (400, "Md5Mismatch")
+    assert copy_now(box, signed(box), headers={"x-ms-source-content-md5": wrong}).answer == (400, "Md5Mismatch")
     assert box.head("copy").status == 404
-    assert copy_now(box, url(box), headers={"x-ms-source-content-md5": right}).status == 202
+    assert copy_now(box, signed(box), headers={"x-ms-source-content-md5": right}).status == 202
 
 
 def test_a_copy_that_is_done_cannot_be_aborted(box: Box) -> None:

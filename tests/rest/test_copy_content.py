@@ -7,7 +7,7 @@ import pytest
 from tests.conftest import watched
 from tests.rest import pages
 from tests.rest.client import Box
-from tests.rest.copies import copy, copy_now, url
+from tests.rest.copies import copy, copy_now, signed, url
 from tests.rest.pages import MIB, PAGE, TIB
 from tests.rest.running import Running
 from verditer.core.records.blob import Blob
@@ -87,7 +87,7 @@ def test_no_byte_moves(box: Box, kind: str) -> None:
     data = make(box, kind)
     before = extents(box)
     for form in (copy, copy_now)[: 1 if kind in ("append", "page") else 2]:  # the synchronous one takes block blobs only
-        assert form(box, url(box)).status == 202
+        assert form(box, signed(box)).status == 202
         assert box.get("copy").body == data
     assert extents(box) == before
 

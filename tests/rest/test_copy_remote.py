@@ -9,7 +9,7 @@ import pytest
 from tests.conftest import watched
 from tests.rest import pages
 from tests.rest.client import Box, Client, Reply
-from tests.rest.copies import Elsewhere, File, abort, copy, copy_now, elsewhere, settled, url, wait_for
+from tests.rest.copies import Elsewhere, File, abort, copy, copy_now, elsewhere, settled, signed, url, wait_for
 from tests.rest.running import Running, running
 from verditer.core.records.copy import PendingCopy
 from verditer.core.records.record import Span
@@ -320,7 +320,7 @@ def test_a_synchronous_copy_takes_block_blobs_only_and_put_blob_takes_them_all(b
     else:
         box.blob("PUT", headers={"x-ms-blob-type": kind})
         box.blob("PUT", comp="appendblock", body=bytes(512))
-    for origin in (there, url(box, "blob")):
+    for origin in (there, signed(box, "blob")):
         refused = copy_now(box, origin)
         assert refused.answer == (409, "CannotVerifyCopySource")
         assert "The copy source must be a block blob." in (refused.detail("Message") or "")
@@ -328,6 +328,18 @@ def test_a_synchronous_copy_takes_block_blobs_only_and_put_blob_takes_them_all(b
         assert copy(box, origin, headers={"x-ms-blob-type": "BlockBlob"}).status == 201
         assert (box.head("copy")["x-ms-blob-type"], box.get("copy").body) == ("BlockBlob", bytes(512))
         box.blob("DELETE", "copy")
+
+
+@pytest.mark.parametrize(
+    ("extra", "heeded"), [({"x-ms-requires-sync": "true"}, False), ({"x-ms-blob-type": "BlockBlob"}, True), ({}, True)], ids=str
+)
+def test_a_condition_is_passed_on_if_the_operation_has_it(
+    box: Box, source: Elsewhere, extra: dict[str, str], heeded: bool
+) -> None:
+    file = File(b"x")
+    reply = copy(box, source.add("file", file), headers={"x-ms-source-if-tags": "k = 'v'"} | extra)
+    assert reply.status in (201, 202)
+    assert ("x-ms-if-tags" in file.asked[0]) is heeded
 
 
 def test_a_token_for_the_source_is_passed_on(box: Box, source: Elsewhere) -> None:
@@ -376,9 +388,9 @@ def test_an_account_s_name_at_azure_is_the_account_that_is_written_to(tmp_path: 
         box = Box(client).create()
         box.put("source", b"here")
         named = f"https://{server.account}.blob.core.windows.net{box.path}/source"
-        for form in (copy, copy_now):
-            assert (form(box, named).status, box.head("copy")["x-ms-copy-source"]) == (202, named)
+        assert (copy(box, named).status, box.head("copy")["x-ms-copy-source"]) == (202, named)
         assert box.get("copy").body == b"here"
+        assert copy_now(box, named).answer == (401, "CannotVerifyCopySource")
         elsewhere_of_that_name = (403, "CannotVerifyCopySource")
         assert copy(box, f"{named}?{box.sas('r')}").answer == elsewhere_of_that_name
         assert copy(box, named, headers={"x-ms-copy-source-authorization": "Bearer theirs"}).answer == elsewhere_of_that_name

@@ -1,6 +1,6 @@
 """Put Blob, Put Block, Append Block and Put Page From URL: bytes that the server fetches, from itself or from elsewhere."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -8,7 +8,7 @@ import pytest
 from tests.conftest import watched
 from tests.rest.checksums import crc64, md5
 from tests.rest.client import Box, Reply
-from tests.rest.copies import Elsewhere, File, elsewhere, url
+from tests.rest.copies import Elsewhere, File, elsewhere, signed, url
 from tests.rest.running import Running
 
 LARGE = bytes(range(256)) * 1000
@@ -40,7 +40,7 @@ class Source:
             return self._remote.add("source", File(body, described | {"ETag": '"0x1"', "x-ms-meta-a": "1"}))
         sent = {f"x-ms-blob-{name}".lower(): value for name, value in described.items()}
         assert self._box.put("source", body, sent | {"x-ms-meta-a": "1"}).status == 201
-        return url(self._box)
+        return signed(self._box)
 
 
 def from_url(box: Box, address: str, comp: str = "", headers: dict[str, str] | None = None, **more: Any) -> Reply:
@@ -86,7 +86,7 @@ def test_checksums_of_the_source_are_compared(box: Box, source: Source) -> None:
 
 def test_a_page_blob_here_becomes_a_block_blob(box: Box) -> None:
     box.blob("PUT", "source", headers={"x-ms-blob-type": "PageBlob", "x-ms-blob-content-length": str(4 * PAGE)})
-    assert from_url(box, url(box), headers=BLOCK_BLOB).status == 201
+    assert from_url(box, signed(box), headers=BLOCK_BLOB).status == 201
     put = box.get("target")
     assert (put.body, put["x-ms-blob-type"]) == (bytes(4 * PAGE), "BlockBlob")
 
@@ -94,7 +94,7 @@ def test_a_page_blob_here_becomes_a_block_blob(box: Box) -> None:
 def test_tags_come_along_when_asked(box: Box) -> None:
     box.put("source", headers={"x-ms-tags": "k=v"})
     copied = BLOCK_BLOB | {"x-ms-copy-source-tag-option": "COPY"}
-    assert from_url(box, url(box), headers=copied).status == 201
+    assert from_url(box, signed(box), headers=copied).status == 201
     assert box.head("target")["x-ms-tag-count"] == "1"
     sas = box.sas("r", blob="source", sr="b")
     assert from_url(box, f"{url(box)}?{sas}", headers=copied).answer == (403, "CannotVerifyCopySource")
@@ -132,7 +132,7 @@ def test_a_block_that_is_not_what_was_meant_is_refused(box: Box, source: Source)
 
 def test_a_range_behind_the_end_is_the_source_s_to_refuse(box: Box) -> None:
     box.put("source", b"short")
-    reply = put_block(box, url(box), {"x-ms-source-range": "bytes=100-199"})
+    reply = put_block(box, signed(box), {"x-ms-source-range": "bytes=100-199"})
     assert reply.answer == (416, "CannotVerifyCopySource")
     assert reply["x-ms-copy-source-error-code"] == "InvalidRange"
 
@@ -202,11 +202,33 @@ def test_pages_are_put_from_a_url(box: Box, source: Source) -> None:
 
 def test_a_source_that_is_not_there_is_told_for_every_operation(box: Box) -> None:
     box.blob("PUT", "target", headers={"x-ms-blob-type": "AppendBlob"})
-    assert from_url(box, url(box), "appendblock").answer == (404, "CannotVerifyCopySource")
-    assert put_block(box, url(box)).answer == (404, "CannotVerifyCopySource")
-    assert from_url(box, url(box), headers=BLOCK_BLOB).answer == (404, "CannotVerifyCopySource")
+    assert from_url(box, signed(box), "appendblock").answer == (404, "CannotVerifyCopySource")
+    assert put_block(box, signed(box)).answer == (404, "CannotVerifyCopySource")
+    assert from_url(box, signed(box), headers=BLOCK_BLOB).answer == (404, "CannotVerifyCopySource")
+
+
+def test_a_source_in_the_same_account_has_to_be_public_or_signed(box: Box) -> None:
+    # contract G7
+    box.put("source", bytes(PAGE))
+    append = {"x-ms-blob-type": "AppendBlob"}
+    pages = {"x-ms-blob-type": "PageBlob", "x-ms-blob-content-length": str(PAGE)}
+    forms: list[tuple[dict[str, str], Callable[[], Reply]]] = [
+        (append, lambda: from_url(box, url(box), "appendblock")),
+        (pages, lambda: put_page(box, url(box), "bytes=0-511", "bytes=0-511")),
+        (BLOCK_BLOB, lambda: put_block(box, url(box))),
+        (BLOCK_BLOB, lambda: from_url(box, url(box), headers=BLOCK_BLOB)),
+        (BLOCK_BLOB, lambda: from_url(box, url(box), headers={"x-ms-requires-sync": "true"})),
+    ]
+
+    def answers() -> list[tuple[int, str | None]]:
+        return [form().answer for kind, form in forms if box.blob("PUT", "target", headers=kind).status == 201]
+
+    assert answers() == [(401, "CannotVerifyCopySource")] * len(forms)
+    assert from_url(box, url(box)).status == 202  # Copy Blob
+    box.container("PUT", "acl", {"x-ms-blob-public-access": "blob"})
+    assert [status for status, _ in answers()] == [201, 201, 201, 201, 202]
 
 
 def test_a_request_that_brings_bytes_of_its_own_is_refused(box: Box) -> None:
     box.put("source")
-    assert from_url(box, url(box), headers=BLOCK_BLOB, body=b"bytes").answer == (400, "InvalidHeaderValue")
+    assert from_url(box, signed(box), headers=BLOCK_BLOB, body=b"bytes").answer == (400, "InvalidHeaderValue")

@@ -144,7 +144,7 @@ SNAPSHOT           = GuardRule(Kind.UPDATE,             IF_GIVEN,  waits=True)
 SEAL               = GuardRule(Kind.SEAL,               IF_LEASED, waits=True)
 COPY               = GuardRule(Kind.COPY_TARGET,        IF_LEASED, waits=True)
 COPY_SOURCE        = GuardRule(Kind.COPY_SOURCE,        NOT_USED,  prefix="x-ms-source-")
-PART_SOURCE        = GuardRule(Kind.PART_SOURCE,        NOT_USED,  prefix="x-ms-source-")  # of a block, an append, pages
+PART_SOURCE        = GuardRule(Kind.PART_SOURCE,        NOT_USED,  prefix="x-ms-source-")  # parts, Copy Blob From URL
 ABORT_COPY         = GuardRule(Kind.NOT_USED,           IF_LEASED)
 TAGS_READ          = GuardRule(Kind.UPDATE,             IF_GIVEN,  prefix="x-ms-blob-")
 TAGS_WRITE         = GuardRule(Kind.UPDATE,             IF_LEASED, prefix="x-ms-blob-", waits=True)

@@ -160,6 +160,7 @@ class Op:
     answer: Answer
     accepts: Callable[[Any], Any] | None = None  # exchange → the form of the answer, or a refusal before anything happens
     source_guard: GuardRule | None = None  # of what x-ms-copy-source names
+    opens_own: bool = False  # a source in the same account is read by the right of the request itself
     changes: bool = False  # a GET that is no mere look: Get Messages
     request: type[Any] | None = field(init=False, default=None)
     arguments: tuple[str, ...] = field(init=False, default=())

@@ -1,7 +1,7 @@
 """x-ms-copy-source → what a copy reads from, and whether the caller may read it.
 
-A URL of this very server is read through the services: in the same account by the right of the request itself, otherwise by what
-the URL or x-ms-copy-source-authorization brings, as if it were a GET of its own. Every other URL is asked over HTTP, later.
+A URL of this very server is read through the services, by what the URL or x-ms-copy-source-authorization brings, as if it were a
+GET of its own; Copy Blob reads within the account by the right of the request itself. Every other URL is asked over HTTP, later.
 """
 
 import ipaddress
@@ -25,11 +25,11 @@ AZURE = ".blob.core.windows.net"
 _AUTHORIZATION = "x-ms-copy-source-authorization"
 _READ: Allow = sas("r", public=("blob", "container"))
 _CONDITIONS = {
-    "x-ms-source-if-match": "If-Match",
-    "x-ms-source-if-none-match": "If-None-Match",
-    "x-ms-source-if-modified-since": "If-Modified-Since",
-    "x-ms-source-if-unmodified-since": "If-Unmodified-Since",
-    "x-ms-source-if-tags": "x-ms-if-tags",
+    "if_match": "If-Match",
+    "if_none_match": "If-None-Match",
+    "if_modified_since": "If-Modified-Since",
+    "if_unmodified_since": "If-Unmodified-Since",
+    "if_tags": "x-ms-if-tags",
 }
 _STATES = ("snapshot", "versionid")
 _SECRETS = ("sig", "token", "credential", "key")  # a parameter whose name says so is not shown to readers of the copy
@@ -49,7 +49,7 @@ async def copy_source(
     guard = rule.guard(exchange.request.headers)  # malformed conditions are refused whatever the source is
     by_name = _is_own_by_name(url, exchange)
     if not by_name and not _is_own(url, exchange.request, product_style=product_style):
-        return _remote(url, exchange)
+        return _remote(url, exchange, rule)
     inner = _inner_request(url, exchange)
     address = parse_address(inner.target, url.netloc, product_style=product_style or by_name)
     level, name = locate(address)
@@ -72,8 +72,9 @@ async def copy_source(
 async def _granted(exchange: Exchange, inner: Request, address: Address, authorize: Authorize, *, same_account: bool) -> Grant:
     outer = exchange.grant
     assert outer is not None
+    assert exchange.op is not None
     brings_its_own = "sig" in address.query or "authorization" in inner.headers
-    if same_account and not brings_its_own and outer.scheme in (Scheme.KEY, Scheme.BEARER):
+    if exchange.op.opens_own and same_account and not brings_its_own and outer.scheme in (Scheme.KEY, Scheme.BEARER):
         return outer
     try:
         grant = await authorize(inner, address)
@@ -108,7 +109,7 @@ def _bearer(request: Request) -> str:
     return value
 
 
-def _remote(url: SplitResult, exchange: Exchange) -> RemoteSource:
+def _remote(url: SplitResult, exchange: Exchange, rule: GuardRule) -> RemoteSource:
     request = exchange.request
     headers = {"x-ms-version": exchange.version}
     if _AUTHORIZATION in request.headers:
@@ -117,8 +118,14 @@ def _remote(url: SplitResult, exchange: Exchange) -> RemoteSource:
         url=_as_utf8(url.geturl()),
         shown=_as_utf8(_shown(url)),
         headers=headers,
-        conditions={theirs: request.headers[ours] for ours, theirs in _CONDITIONS.items() if ours in request.headers},
+        conditions=_conditions(request, rule),
     )
+
+
+def _conditions(request: Request, rule: GuardRule) -> dict[str, str]:
+    """Those that the operation takes, as the source spells them."""
+    sent = {field: request.headers.get(f"{rule.prefix}{field.replace('_', '-')}") for field in rule.conditions.looks_at}
+    return {_CONDITIONS[field]: value for field, value in sent.items() if value is not None}
 
 
 def _as_utf8(text: str) -> str:

@@ -162,7 +162,7 @@ def _tier(blob: Blob, now: int) -> str:
     if tier.rehydration is not None:
         priority = tier.rehydration.priority
         pending = f"<ArchiveStatus>{tier.archive_status}</ArchiveStatus><RehydratePriority>{priority}</RehydratePriority>"
-    return f"<AccessTier>{tier.tier}</AccessTier>{changed}{pending}"
+    return f"<AccessTier>{tier.tier}</AccessTier>{pending}{changed}"
 
 
 def _copy(copy: CopyState) -> str:
