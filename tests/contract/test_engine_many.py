@@ -43,3 +43,33 @@ async def test_what_was_put_with_many_is_taken_back_with_its_transaction(store: 
             await engine.write(SCOPE, body)
         left = await engine.read(SCOPE, lambda tx: tx.get_many(Note, [key_of(1, "kept"), key_of(1, "new")]))
     assert left == {key_of(1, "kept"): Note(space=1, name="kept", value=1)}
+
+
+async def test_two_kinds_are_looked_up_under_one_key(store: Store) -> None:
+    note, job = Note(space=1, name="n", value=7), Job(queue="q", id=1, due=5)
+    async with opened(store) as engine:
+        await engine.write(SCOPE, lambda tx: tx.put(note))
+        await engine.write(SCOPE, lambda tx: tx.put(job))
+        assert await engine.read(SCOPE, lambda tx: tx.get_both(Note, Job, 1, "n")) == (note, None)
+        assert await engine.read(SCOPE, lambda tx: tx.get_both(Note, Job, "q", 1)) == (None, job)
+        assert await engine.read(SCOPE, lambda tx: tx.get_both(Job, Note, "none")) == (None, None)
+
+
+async def test_an_insert_takes_a_free_place_and_leaves_a_taken_one_alone(store: Store) -> None:
+    first, second = Job(queue="q", id=1, due=5), Job(queue="q", id=1, due=9)
+    async with opened(store) as engine:
+        assert await engine.write(SCOPE, lambda tx: tx.insert(first)) is True
+        assert await engine.write(SCOPE, lambda tx: (tx.insert(second), tx.get(Job, "q", 1))) == (False, first)
+        assert await engine.read(SCOPE, lambda tx: tx.ranked(Job, span_of("q"), 10)) == [first]
+
+
+async def test_an_insert_is_taken_back_with_its_transaction(store: Store) -> None:  # contract G7
+    def body(tx: Transaction) -> None:
+        assert tx.insert(Note(space=1, name="new"))
+        assert not tx.insert(Note(space=1, name="new", value=2))
+        raise ValueError
+
+    async with opened(store) as engine:
+        with pytest.raises(ValueError):
+            await engine.write(SCOPE, body)
+        assert await engine.read(SCOPE, lambda tx: tx.get(Note, 1, "new")) is None

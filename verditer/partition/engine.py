@@ -11,6 +11,7 @@ from verditer.core.errors import Code, StorageError
 from verditer.core.records.record import Part, Record, Span
 
 R = TypeVar("R", bound=Record)
+Q = TypeVar("Q", bound=Record)
 T = TypeVar("T")
 
 Scope = tuple[str, ...]
@@ -39,6 +40,9 @@ class Transaction(Protocol):
 
     def get(self, kind: type[R], *key: Part) -> R | None: ...
 
+    def get_both(self, one: type[R], other: type[Q], *key: Part) -> tuple[R | None, Q | None]:
+        """Two records of different kinds with the same key, at once."""
+
     def hold(self, kind: type[R], *key: Part) -> R | None:
         """The same in a write, and nobody else claims, holds or changes the record until this transaction ends. Whoever does
         so already is waited for."""
@@ -53,6 +57,9 @@ class Transaction(Protocol):
         """Those of up to a thousand keys, each as its record says it, that are there."""
 
     def put(self, record: Record) -> None: ...
+
+    def insert(self, record: Record) -> bool:
+        """Put a record where none is. False, and nothing is changed, where there is one."""
 
     def put_many(self, records: Sequence[Record]) -> None:
         """Up to a thousand records of one kind, none twice."""

@@ -21,6 +21,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from hashlib import blake2b
 from typing import Any, NamedTuple, TypeVar
 
@@ -38,6 +39,7 @@ from verditer.partition.engine import EngineUnavailable, Mark, Scope, Transactio
 from verditer.partition.ticks import Ticks
 
 R = TypeVar("R", bound=Record)
+Q = TypeVar("Q", bound=Record)
 T = TypeVar("T")
 Connection = psycopg.Connection[tuple[Any, ...]]
 Cursor = psycopg.Cursor[tuple[Any, ...]]
@@ -215,6 +217,16 @@ class _Transaction:
         row = self._execute(self._engine.statements(kind).get, (key_of(*key),), binary=True).fetchone()
         return schema.decoder(kind).decode(row[0]) if row is not None else None
 
+    def get_both(self, one: type[R], other: type[Q], *key: Part) -> tuple[R | None, Q | None]:
+        keys = (key_of(*key),) * 2
+        row = self._execute(_both(one, other), keys, binary=True).fetchone()
+        assert row is not None
+        found, beside = row
+        return (
+            schema.decoder(one).decode(found) if found is not None else None,
+            schema.decoder(other).decode(beside) if beside is not None else None,
+        )
+
     def hold(self, kind: type[R], *key: Part) -> R | None:
         assert self._writable, "a read holds nothing"
         row = self._execute(self._engine.statements(kind).hold, (key_of(*key),), binary=True).fetchone()
@@ -236,9 +248,10 @@ class _Transaction:
             limit = None if limit is None else limit - page
 
     def put(self, record: Record) -> None:
-        rank = record.rank()
-        row = (record.key(), schema.encode(record)) if rank is None else (record.key(), rank, schema.encode(record))
-        self._change(self._engine.statements(type(record)).put, row)
+        self._change(self._engine.statements(type(record)).put, _row(record))
+
+    def insert(self, record: Record) -> bool:
+        return self._change(self._engine.statements(type(record)).insert, _row(record)).fetchone() is not None
 
     def get_many(self, kind: type[R], keys: Sequence[bytes]) -> dict[bytes, R]:
         decode = schema.decoder(kind).decode
@@ -304,6 +317,11 @@ class _Transaction:
         self._change(b"UPDATE store SET value = value + %s WHERE name = 'clock_offset'", (Int8(ticks),))
 
 
+def _row(record: Record) -> tuple[bytes, ...]:
+    rank = record.rank()
+    return (record.key(), schema.encode(record)) if rank is None else (record.key(), rank, schema.encode(record))
+
+
 class Statements(NamedTuple):
     """What one record class needs, as the server prepares it."""
 
@@ -312,6 +330,7 @@ class Statements(NamedTuple):
     scan: bytes
     scan_back: bytes
     put: bytes
+    insert: bytes
     delete: bytes
     delete_span: bytes
     nth: bytes
@@ -319,6 +338,11 @@ class Statements(NamedTuple):
     claim: bytes
     get_many: bytes
     put_many: bytes
+
+
+@cache
+def _both(one: type[Record], other: type[Record]) -> bytes:
+    return f'SELECT (SELECT body FROM "{one.TABLE}" WHERE key = %b), (SELECT body FROM "{other.TABLE}" WHERE key = %b)'.encode()
 
 
 def _statements_of(kind: type[Record]) -> Statements:
@@ -338,6 +362,7 @@ def _statements_of(kind: type[Record]) -> Statements:
         f"{span} LIMIT %b",
         f"{span} DESC LIMIT %b",
         f"{insert} VALUES ({values}) {replace}",
+        f"{insert} VALUES ({values}) ON CONFLICT (key) DO NOTHING RETURNING 1",
         f"DELETE FROM {table} WHERE key = %b",
         f"WITH gone AS (DELETE FROM {table} WHERE key >= %b AND key < %b RETURNING 1) SELECT count(*) FROM gone",
         f"SELECT key FROM {table} WHERE key >= %b AND key < %b ORDER BY key LIMIT 1 OFFSET %b",

@@ -16,7 +16,7 @@ from verditer.core.dates import seconds
 from verditer.core.errors import Code, StorageError
 from verditer.partition.engine import EngineUnavailable, Transaction
 from verditer.partition.shared import SharedStore, Turn
-from verditer.partition.sqlite_rows import BriefTransaction, Parents, RowTransaction, TooLong
+from verditer.partition.sqlite_rows import BRIEF, UNBOUND, Parents, RowTransaction, TooLong
 
 BATCH = 256  # bodies in one commit: a bound on how long the first of them waits
 LOOP_SECONDS = 0.01  # how long one batch may keep the loop
@@ -109,11 +109,11 @@ class Writer:
     def _run(self) -> None:
         batch, self._waiting = self._waiting[:BATCH], self._waiting[BATCH:]
         try:
-            ran = self._run_bodies(batch, BriefTransaction)
+            ran = self._run_bodies(batch, BRIEF)
         except TooLong:
             for work in batch:
                 work.error = None
-            self._orders.put(lambda: self._finish(batch, self._run_bodies(batch, RowTransaction)))
+            self._orders.put(lambda: self._finish(batch, self._run_bodies(batch, UNBOUND)))
         else:
             self._orders.put(lambda: self._finish(batch, ran))
 
@@ -159,17 +159,17 @@ class Writer:
 
     # On either.
 
-    def _run_bodies(self, batch: list[Work], kind: type[RowTransaction]) -> bool:
+    def _run_bodies(self, batch: list[Work], records: int) -> bool:
         """One transaction for the batch. A body that fails after it wrote spoils it: the others run again without that one.
         False when the store is to blame: then all have failed."""
-        brief = kind is BriefTransaction
+        brief = records <= BRIEF
         try:
             for tries in itertools.count(1):
                 self._roll_back()
                 if brief and tries > MAX_TRIES:
                     raise TooLong
                 self._connection.execute("BEGIN IMMEDIATE")
-                if self._try(batch, kind, perf_counter() + LOOP_SECONDS if brief else inf):
+                if self._try(batch, records, perf_counter() + LOOP_SECONDS if brief else inf):
                     return True
         except sqlite3.Error as error:
             self._fail(batch, error)
@@ -178,7 +178,7 @@ class Writer:
             raise
         return False
 
-    def _try(self, batch: list[Work], kind: type[RowTransaction], until: float) -> bool:
+    def _try(self, batch: list[Work], records: int, until: float) -> bool:
         """Where time is up, the rest of the batch is left for the next one."""
         parents: Parents = {}
         for number, work in enumerate(batch):
@@ -186,7 +186,7 @@ class Writer:
                 self._waiting[:0] = batch[number:]
                 del batch[number:]
                 break
-            if work.error is None and not self._run_body(work, kind(self._connection, self._clock, parents)):
+            if work.error is None and not self._run_body(work, RowTransaction(self._connection, self._clock, parents, records)):
                 return False
         return True
 

@@ -1,7 +1,7 @@
 """Records as rows of SQLite tables: the transaction that bodies are given."""
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from math import isfinite
 from typing import Any, Generic, TypeVar
@@ -12,19 +12,26 @@ from verditer.partition import schema
 from verditer.partition.engine import Mark
 
 R = TypeVar("R", bound=Record)
+Q = TypeVar("Q", bound=Record)
 
 BRIEF = 256  # records a body may touch on the loop
+UNBOUND = 1 << 62
+
+# Every value that is bound and not a number or a text is asked for how to adapt it, and `bytes` says so by an exception.
+sqlite3.register_adapter(bytes, bytes)
 
 
 class _Statements(Generic[R]):
     """The SQL of one table, written once, and how its bodies are read."""
 
-    __slots__ = ("decode", "delete", "delete_span", "get", "nth", "put", "ranked", "scan", "scan_back")
+    __slots__ = ("decode", "delete", "delete_span", "get", "insert", "nth", "put", "ranked", "scan", "scan_back")
 
     def __init__(self, kind: type[R]) -> None:
         table = kind.TABLE
         self.get = f"SELECT body FROM {table} WHERE key = ?"
-        self.put = f"INSERT OR REPLACE INTO {table} VALUES ({'?, ?, ?' if kind.RANK else '?, ?'})"
+        marks = "?, ?, ?" if kind.RANK else "?, ?"
+        self.put = f"INSERT OR REPLACE INTO {table} VALUES ({marks})"
+        self.insert = f"INSERT OR IGNORE INTO {table} VALUES ({marks})"
         self.delete = f"DELETE FROM {table} WHERE key = ?"
         self.delete_span = f"DELETE FROM {table} WHERE key >= ? AND key < ?"
         self.nth = f"SELECT key FROM {table} WHERE key >= ? AND key < ? ORDER BY key LIMIT 1 OFFSET ?"
@@ -50,6 +57,12 @@ def _sieve_of(mark: Mark) -> tuple[str, tuple[bytes | float, ...]]:
     return f"({number} OR {behind}2) IN (x'2249', x'222D'))", (mark.text, low, high, mark.text)
 
 
+def _row(record: Record) -> tuple[bytes | None, ...]:
+    if record.RANK:
+        return record.key(), record.rank(), schema.encode(record)
+    return record.key(), schema.encode(record)
+
+
 OFFSET = "SELECT value FROM store WHERE name = 'clock_offset'"
 _ADD = "INSERT INTO counter VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = value + excluded.value"
 
@@ -59,31 +72,49 @@ def _statements(kind: type[R]) -> _Statements[R]:
     return _Statements(kind)
 
 
+@cache
+def _both(one: type[Record], other: type[Record]) -> str:
+    return f"SELECT (SELECT body FROM {one.TABLE} WHERE key = ?1), (SELECT body FROM {other.TABLE} WHERE key = ?1)"
+
+
 Parents = dict[tuple[type[Record], tuple[Part, ...]], Any]
 """What was looked up already in one SQLite transaction, for the bodies that share it."""
 
 
 class RowTransaction:
-    """Reads see the state at BEGIN, and what this transaction has written since."""
+    """Reads see the state at BEGIN, and what this transaction has written since. A body that touches more than `records` of them
+    is stopped there by `TooLong`, and runs again in a thread."""
 
-    def __init__(self, connection: sqlite3.Connection, clock: HybridClock, parents: Parents) -> None:
+    def __init__(self, connection: sqlite3.Connection, clock: HybridClock, parents: Parents, records: int = UNBOUND) -> None:
         self._execute = connection.execute
-        self._clock = clock
         self._parents = parents
+        self._left = records
         self.written = False
         self.now = clock.now()
         self.tick = clock.tick
+
+    def _spend(self, records: int = 1) -> None:
+        self._left -= records
+        if self._left < 0:
+            raise TooLong
 
     def get(self, kind: type[R], *key: Part) -> R | None:
         if kind.PARENT and (kind, key) in self._parents:
             known: R = self._parents[kind, key]
             return known
+        self._spend()
         sql = _statements(kind)
         row = self._execute(sql.get, (key_of(*key),)).fetchone()
         record = sql.decode(row[0]) if row is not None else None
         if kind.PARENT:
             self._parents[kind, key] = record
         return record
+
+    def get_both(self, one: type[R], other: type[Q], *key: Part) -> tuple[R | None, Q | None]:
+        self._spend(2)
+        sql, others = _statements(one), _statements(other)
+        found, beside = self._execute(_both(one, other), (key_of(*key),)).fetchone()
+        return sql.decode(found) if found is not None else None, others.decode(beside) if beside is not None else None
 
     def hold(self, kind: type[R], *key: Part) -> R | None:
         return self.get(kind, *key)  # writers take turns
@@ -95,8 +126,17 @@ class RowTransaction:
         if sieve:
             return self._sift(kind, span, limit, reverse, sieve)
         rows = self._execute(sql.scan_back if reverse else sql.scan, (*span, -1 if limit is None else limit))
-        decode = sql.decode
-        return (decode(body) for (body,) in rows)
+        return self._records(sql.decode, rows)
+
+    def _records(self, decode: Callable[[bytes], R], rows: Iterator[tuple[bytes]]) -> Iterator[R]:
+        if self._left > BRIEF:
+            return (decode(body) for (body,) in rows)
+        return self._counted(decode, rows)
+
+    def _counted(self, decode: Callable[[bytes], R], rows: Iterator[tuple[bytes]]) -> Iterator[R]:
+        for (body,) in rows:
+            self._spend()
+            yield decode(body)
 
     def _sift(self, kind: type[R], span: Span, limit: int | None, reverse: bool, sieve: Sequence[Mark]) -> Iterator[R]:
         """What fails the sieve is passed over inside SQLite, without waking Python. One record in some hundred passes anyway,
@@ -109,20 +149,26 @@ class RowTransaction:
             f" ORDER BY key {'DESC' if reverse else 'ASC'} LIMIT ?",
             (*span, *values, -1 if limit is None else limit),
         )
-        decode = _statements(kind).decode
-        return (decode(body) for (body,) in rows)
+        return self._records(_statements(kind).decode, rows)
 
     def put(self, record: Record) -> None:
+        self._spend()
         self.written = True
         if record.PARENT:
             self._parents.clear()
-        sql = _statements(type(record))
-        if record.RANK:
-            self._execute(sql.put, (record.key(), record.rank(), schema.encode(record)))
-        else:
-            self._execute(sql.put, (record.key(), schema.encode(record)))
+        self._execute(_statements(type(record)).put, _row(record))
+
+    def insert(self, record: Record) -> bool:
+        self._spend()
+        if self._execute(_statements(type(record)).insert, _row(record)).rowcount == 0:
+            return False
+        self.written = True
+        if record.PARENT:
+            self._parents.clear()
+        return True
 
     def get_many(self, kind: type[R], keys: Sequence[bytes]) -> dict[bytes, R]:
+        self._spend(len(keys))
         decode = _statements(kind).decode
         marks = ",".join("?" * len(keys))
         rows = self._execute(f"SELECT key, body FROM {kind.TABLE} WHERE key IN ({marks})", keys)
@@ -130,20 +176,22 @@ class RowTransaction:
 
     def put_many(self, records: Sequence[Record]) -> None:
         """One statement for all: each costs as much as ten more rows."""
+        self._spend(len(records))
         self.written, kind = True, type(records[0])
         self._parents.clear()
         marks = ",".join(["(?, ?, ?)" if kind.RANK else "(?, ?)"] * len(records))
-        rows = [(each.key(), each.rank(), schema.encode(each)) for each in records]
-        values = [value for row in rows for value in row if value is not None]
+        values = [value for each in records for value in _row(each)]
         self._execute(f"INSERT OR REPLACE INTO {kind.TABLE} VALUES {marks}", values)
 
     def delete(self, kind: type[Record], *key: Part) -> None:
+        self._spend()
         self.written = True
         if kind.PARENT:
             self._parents.clear()
         self._execute(_statements(kind).delete, (key_of(*key),))
 
     def delete_span(self, kind: type[Record], span: Span, limit: int) -> tuple[int, Span | None]:
+        self._spend(limit)
         self.written, sql = True, _statements(kind)
         self._parents.clear()
         row = self._execute(sql.nth, (*span, limit)).fetchone()
@@ -155,7 +203,9 @@ class RowTransaction:
 
     def ranked(self, kind: type[R], span: Span, limit: int) -> list[R]:
         sql = _statements(kind)
-        return [sql.decode(body) for (body,) in self._execute(sql.ranked, (*span, limit))]
+        found = [sql.decode(body) for (body,) in self._execute(sql.ranked, (*span, limit))]
+        self._spend(len(found))
+        return found
 
     def add(self, amount: int, *counter: Part) -> None:
         self.written = True
@@ -173,55 +223,6 @@ class RowTransaction:
         self.written = True
         self._execute("UPDATE store SET value = value + ? WHERE name = 'clock_offset'", (ticks,))
         return int(self._execute(OFFSET).fetchone()[0])
-
-
-class BriefTransaction(RowTransaction):
-    """On the loop: a body that turns out to be long is stopped there, and runs again in a thread."""
-
-    def __init__(self, connection: sqlite3.Connection, clock: HybridClock, parents: Parents) -> None:
-        super().__init__(connection, clock, parents)
-        self._left = BRIEF
-
-    def _spend(self, records: int = 1) -> None:
-        self._left -= records
-        if self._left < 0:
-            raise TooLong
-
-    def get(self, kind: type[R], *key: Part) -> R | None:
-        self._spend()
-        return super().get(kind, *key)
-
-    def get_many(self, kind: type[R], keys: Sequence[bytes]) -> dict[bytes, R]:
-        self._spend(len(keys))
-        return super().get_many(kind, keys)
-
-    def scan(
-        self, kind: type[R], span: Span, *, limit: int | None = None, reverse: bool = False, sieve: Sequence[Mark] = ()
-    ) -> Iterator[R]:
-        for record in super().scan(kind, span, limit=limit, reverse=reverse, sieve=sieve):
-            self._spend()
-            yield record
-
-    def ranked(self, kind: type[R], span: Span, limit: int) -> list[R]:
-        found = super().ranked(kind, span, limit)
-        self._spend(len(found))
-        return found
-
-    def put(self, record: Record) -> None:
-        self._spend()
-        super().put(record)
-
-    def put_many(self, records: Sequence[Record]) -> None:
-        self._spend(len(records))
-        super().put_many(records)
-
-    def delete(self, kind: type[Record], *key: Part) -> None:
-        self._spend()
-        super().delete(kind, *key)
-
-    def delete_span(self, kind: type[Record], span: Span, limit: int) -> tuple[int, Span | None]:
-        self._spend(limit)
-        return super().delete_span(kind, span, limit)
 
 
 class TooLong(BaseException):

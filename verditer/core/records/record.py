@@ -57,7 +57,10 @@ def key_of(*parts: Part) -> bytes:
     key = b""
     for part in parts:
         if isinstance(part, str):
-            key += text_bytes(part) + b"\0"
+            if part.isascii() and part.isprintable():  # mostly, and on the path of every request
+                key += part.encode() + b"\0"
+            else:
+                key += text_bytes(part) + b"\0"
         elif isinstance(part, int):
             key += part.to_bytes(8, "big")
         else:
@@ -86,7 +89,7 @@ def successor(prefix: bytes) -> bytes:
 def text_bytes(text: str) -> bytes:
     """UTF-8, with characters beyond U+FFFF written as surrogate pairs, so that bytes sort as UTF-16 code units do."""
     if text.isascii():
-        return text.encode() if text.isprintable() else _escaped(text.encode())
+        return _escaped(text.encode())
     if max(text) > "\uffff":
         units = text.encode("utf-16-be", "surrogatepass")
         text = "".join([chr(units[i] << 8 | units[i + 1]) for i in range(0, len(units), 2)])

@@ -13,7 +13,7 @@ from verditer.core.tiers import check_online
 from verditer.partition.engine import Transaction
 from verditer.services.blob.answers import BlobState, Removed, Written
 from verditer.services.blob.content import drop_block, keep_content
-from verditer.services.blob.current import current_blob, require_blob, require_container, require_current
+from verditer.services.blob.current import current_and_staged, require_blob, require_container, require_current
 from verditer.services.blob.history import delete_snapshot_state, delete_version_state, keep_version, retire_deleted
 from verditer.services.blob.tags import index_tags
 from verditer.services.context import Context
@@ -168,12 +168,11 @@ def _delete_snapshot(tx: Transaction, target: BlobName, snapshot: int, guard: Gu
 
 def _delete_uncommitted(tx: Transaction, target: BlobName, guard: Guard) -> bool:
     """A blob that has only uncommitted blocks can be deleted as well (since 2013-08-15)."""
-    container, blob = current_blob(tx, target)
-    staged = tx.get(StagedBlob, container.id, target.blob)
+    _, blob, staged = current_and_staged(tx, target)
     if blob is not None or staged is None:
         return False
     guard.check(None, tx.now)
-    discard_staged(tx, container.id, target.blob)
+    drop_staged(tx, staged)
     return True
 
 
@@ -200,9 +199,13 @@ def _remove_blob(tx: Transaction, target: BlobName, keeping: Keeping, blob: Blob
 
 
 def discard_staged(tx: Transaction, container_id: int, name: str, kept: frozenset[str] = frozenset()) -> None:
-    """Drop every uncommitted block of a blob, but for the extents a commit has taken over."""
-    if tx.get(StagedBlob, container_id, name) is None:
-        return
-    for block in list(tx.scan(Block, span_of(container_id, name))):
+    """Drop every uncommitted block of a blob, if it has any, but for the extents a commit has taken over."""
+    staged = tx.get(StagedBlob, container_id, name)
+    if staged is not None:
+        drop_staged(tx, staged, kept)
+
+
+def drop_staged(tx: Transaction, staged: StagedBlob, kept: frozenset[str] = frozenset()) -> None:
+    for block in list(tx.scan(Block, span_of(staged.container_id, staged.name))):
         drop_block(tx, block, kept=block.extent in kept)
-    tx.delete(StagedBlob, container_id, name)
+    tx.delete(StagedBlob, staged.container_id, staged.name)

@@ -11,7 +11,7 @@ from verditer.core.tiers import check_online
 from verditer.partition.engine import Transaction
 from verditer.services.blob.answers import Written
 from verditer.services.blob.content import drop_block
-from verditer.services.blob.current import current_blob, require_block_blob
+from verditer.services.blob.current import current_and_staged, current_blob, require_block_blob
 from verditer.services.blob.placing import put_in_place
 from verditer.services.blob.receiving import as_told, put_received, receive_body, write_received
 from verditer.services.context import Context
@@ -117,12 +117,11 @@ async def put_block(ctx: Context, target: BlobName, request: PutBlock, guard: Gu
 
 
 def _check_staging(tx: Transaction, target: BlobName, request: PutBlock, guard: Guard) -> StagedBlob:
-    container, blob = current_blob(tx, target)
+    container, blob, staged = current_and_staged(tx, target)
     require_block_blob(blob)
     guard.check(blob, tx.now)
     check_online(blob, tx.now)
     length = len(request.block_id)
-    staged = tx.get(StagedBlob, container.id, target.blob)
     if staged is None:
         return StagedBlob(container_id=container.id, name=target.blob, count=0, id_length=length, touched=tx.now)
     if staged.id_length != length:

@@ -2,7 +2,7 @@
 
 from verditer.core.errors import Code, StorageError
 from verditer.core.names import BlobName, ContainerName
-from verditer.core.records.blob import Blob, BlobType, BlobVersion, Snapshot
+from verditer.core.records.blob import Blob, BlobType, BlobVersion, Snapshot, StagedBlob
 from verditer.core.records.container import Container
 from verditer.partition.engine import Transaction
 
@@ -18,6 +18,12 @@ def current_blob(tx: Transaction, target: BlobName) -> tuple[Container, Blob | N
     """For operations that may create the blob."""
     container = require_container(tx, target)
     return container, tx.get(Blob, container.id, target.blob)
+
+
+def current_and_staged(tx: Transaction, target: BlobName) -> tuple[Container, Blob | None, StagedBlob | None]:
+    """For operations that stage blocks or do away with them."""
+    container = require_container(tx, target)
+    return container, *tx.get_both(Blob, StagedBlob, container.id, target.blob)
 
 
 def require_current(tx: Transaction, target: BlobName) -> tuple[Container, Blob]:

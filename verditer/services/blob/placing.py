@@ -11,8 +11,8 @@ from verditer.core.names import BlobName
 from verditer.core.records.blob import Blob, BlobType
 from verditer.core.tiers import check_online
 from verditer.partition.engine import Transaction
-from verditer.services.blob.blobs import discard_staged
-from verditer.services.blob.current import current_blob
+from verditer.services.blob.blobs import drop_staged
+from verditer.services.blob.current import current_and_staged
 from verditer.services.blob.history import check_replaceable, new_version, retire_replaced
 from verditer.services.blob.tags import index_tags
 from verditer.services.blob.tiers import check_tier
@@ -32,7 +32,7 @@ def put_in_place(
     infinite_lease: bool = False,
 ) -> Blob:
     """`same_type`: a blob of another type is in the way. `infinite_lease`: so is a lease that might run out."""
-    container, previous = current_blob(tx, target)
+    container, previous, staged = current_and_staged(tx, target)
     if same_type and previous is not None and previous.blob_type is not blob_type:
         raise StorageError(Code.InvalidBlobType)
     check_replaceable(tx, container, target, previous, blob_type)
@@ -45,7 +45,8 @@ def put_in_place(
     check_tier(tx, target, blob)
     if previous is not None:
         retire_replaced(tx, target, container.keeping, previous, tick)
-    discard_staged(tx, container.id, target.blob)
+    if staged is not None:
+        drop_staged(tx, staged)
     lease, version_id = guard.lease_after(previous, tx.now), new_version(container.keeping, tick)
     if lease is not None or version_id is not None:
         blob = msgspec.structs.replace(blob, lease=lease, version_id=version_id)

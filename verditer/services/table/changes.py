@@ -86,11 +86,21 @@ def check_reach(change: Change, grant: Grant) -> None:
 def apply(tx: Transaction, table: Table, change: Change) -> Entity | None:
     """Check the change against the entity as it is, and make it. What was written, or None when it was deleted."""
     name = change.name
+    if change.action is Action.INSERT:
+        return _insert(tx, table, change)
     entity = outcome(tx, table, change, tx.get(Entity, table.id, name.partition_key, name.row_key))
     if entity is None:
         tx.delete(Entity, table.id, name.partition_key, name.row_key)
     else:
         tx.put(entity)
+    return entity
+
+
+def _insert(tx: Transaction, table: Table, change: Change) -> Entity:
+    entity = outcome(tx, table, change, None)
+    assert entity is not None
+    if not tx.insert(entity):
+        raise StorageError(Code.EntityAlreadyExists)
     return entity
 
 
