@@ -113,19 +113,18 @@ class SqliteEngine:
         return await asyncio.get_running_loop().run_in_executor(self._readers, self._scan, body)
 
     async def write(self, scope: Scope, body: Callable[[Transaction], T]) -> T:
-        return await self._enqueue(body)
+        done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        self._writer.add(Work(body, done, None))
+        return await done
 
     async def move_clock(self, ticks: int) -> None:
         def move(tx: Transaction) -> int:
             assert isinstance(tx, RowTransaction)
             return tx.move_offset(ticks)
 
-        await self._enqueue(move, self._shared.move_clock_to)
-
-    async def _enqueue(self, body: Callable[[Transaction], T], committed: Callable[[T], None] | None = None) -> T:
-        done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        self._writer.add(Work(body, done, committed))
-        return await done
+        done: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        self._writer.add(Work(move, done, self._shared.move_clock_to))
+        await done
 
     def _make_scratch(self) -> Path:
         shared_memory = Path("/dev/shm")

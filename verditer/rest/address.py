@@ -36,7 +36,8 @@ def parse_address(target: str, host: str, *, product_style: bool = True) -> Addr
     path_style = account is None
     if account is None:
         account, _, rest = rest.partition("/")
-        account = unquote(account)
+        if "%" in account:
+            account = unquote(account)
     secondary = account.endswith(_SECONDARY)
     return Address(
         account=account.removesuffix(_SECONDARY),

@@ -1,7 +1,6 @@
 """The body of a request while it arrives: `connection.py` feeds it, a handler reads it, and neither outruns the other."""
 
 import asyncio
-from collections import deque
 from typing import Protocol
 
 from verditer.core.errors import Code, StorageError
@@ -34,7 +33,7 @@ class IncomingBody:
         self.ended = False
         self._discarded = False
         self._failed = False
-        self._pieces: deque[bytes] = deque()
+        self._pieces: list[bytes] = []
         self._source = source
         self._waiter: asyncio.Future[None] | None = None
 
@@ -60,6 +59,8 @@ class IncomingBody:
     async def read_all(self, limit: int) -> bytes:
         if self.length is not None and self.length > limit:
             raise StorageError(Code.RequestBodyTooLarge)
+        if self.ended and len(self._pieces) == 1:  # it came with its head
+            return await self.read()
         pieces: list[bytes] = []
         size = 0
         while piece := await self.read():
@@ -98,15 +99,16 @@ class IncomingBody:
 
     def _next_piece(self) -> bytes:
         pieces = self._pieces
-        piece = pieces.popleft()
+        piece = pieces.pop(0)
         if not pieces or len(piece) >= _LARGE_BYTES:
             return piece
-        joined = [piece]
-        size = len(piece)
-        while pieces and size + len(pieces[0]) <= _PIECE_BYTES:
-            joined.append(pieces.popleft())
-            size += len(joined[-1])
-        return b"".join(joined)
+        size, count = len(piece), 0
+        while count < len(pieces) and size + len(pieces[count]) <= _PIECE_BYTES:
+            size += len(pieces[count])
+            count += 1
+        joined = b"".join([piece, *pieces[:count]])
+        del pieces[:count]
+        return joined
 
     def _wake(self) -> None:
         if self._waiter is not None and not self._waiter.done():

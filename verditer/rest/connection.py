@@ -85,7 +85,8 @@ class HttpConnection(asyncio.Protocol):
             exchange, self._accepted = self._accepted, None
             if exchange is not None:
                 self._start_now(exchange)
-        self._balance_reading()
+        if self._pending or self._reading_paused or self._reader.arriving is not None:
+            self._balance_reading()
 
     def eof_received(self) -> bool:
         """A client may close its sending half and still wait for the answer to what it sent."""

@@ -3,7 +3,7 @@
 A field is spelled here once. `Takes` groups fill the structs of the services; `HeaderOut` groups read their results.
 """
 
-import base64
+from binascii import b2a_base64
 from collections.abc import Callable
 from operator import attrgetter
 from typing import Any
@@ -245,7 +245,7 @@ def _of(name: str, path: str, show: Callable[[Any], str] | None = None) -> Heade
 
 
 def base64_text(data: bytes) -> str:
-    return base64.b64encode(data).decode()
+    return b2a_base64(data, newline=False).decode()
 
 
 def _stamp(path: str) -> tuple[HeaderOut, ...]:

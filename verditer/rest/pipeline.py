@@ -17,6 +17,7 @@ from operator import attrgetter
 from typing import Any, Literal
 
 from verditer import __version__
+from verditer.core.caches import remember
 from verditer.core.dates import rfc1123
 from verditer.core.errors import Code, StorageError, invalid_header, invalid_query
 from verditer.core.grant import ContainerAccess, Grant, admit
@@ -41,7 +42,6 @@ from verditer.services.delegation import key_value
 from verditer.services.properties import get_service_properties
 
 logger = logging.getLogger("verditer")
-_VERSION = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 Target = AccountName | ContainerName | BlobName | QueueName | MessageName | TableName | EntityName
 Observer = Callable[[Exchange, Response, float], None]
 
@@ -56,6 +56,11 @@ class Service:
     error: Callable[[StorageError, Exchange, int], Response] = xml_error
     verb: Callable[[Request], str] = attrgetter("method")  # what a request means: Table tunnels verbs through POST
     wrong_verb: Code = Code.UnsupportedHttpVerb
+
+
+@remember(64, 16)
+def _is_version(text: str) -> bool:
+    return re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", text) is not None
 
 
 def _request_ids() -> Iterator[str]:
@@ -94,8 +99,8 @@ class Pipeline:
         self._newer_versions: set[str] = set()
         self._request_ids = _request_ids()
 
-    async def handle(self, request: Request) -> Response:
-        return await self._answer(Exchange(request=request, request_id=next(self._request_ids), started=time.perf_counter()))
+    def handle(self, request: Request) -> Awaitable[Response]:
+        return self._answer(Exchange(request=request, request_id=next(self._request_ids), started=time.perf_counter()))
 
     async def _answer(self, exchange: Exchange) -> Response:
         try:
@@ -108,14 +113,16 @@ class Pipeline:
         except Exception:
             logger.exception("request %s failed unexpectedly", exchange.request_id)
             response = self._refused(exchange, StorageError(Code.InternalError))
-        await self._stamp(exchange, response)
+        self._stamp(exchange, response)
+        if "origin" in exchange.request.headers:
+            await self._add_cors(exchange, response)
         self._observer(exchange, response, time.perf_counter() - exchange.started)
         return response
 
     async def _run(self, exchange: Exchange) -> Response:
         """Where, which version, which row, who, may they, what exactly — and then do it."""
         address = exchange.address = self._address(exchange.request)
-        exchange.version = await self._version(exchange, address)
+        exchange.version = self._version(exchange, address) or await self._default_version(address)
         self._check_outer(exchange, address)
         if exchange.request.method == "OPTIONS":
             return await self._preflight(exchange, address)
@@ -134,23 +141,25 @@ class Pipeline:
             raise StorageError(Code.ResourceNotFound, message="The specified account does not exist.")
         return address
 
-    async def _version(self, exchange: Exchange, address: Address) -> str:
-        """Any date is served. A request without one gets the account's default, or else the newest behaviour."""
+    def _version(self, exchange: Exchange, address: Address) -> str | None:
+        """Any date is served."""
         if exchange.outer is not None:
             return exchange.outer.version
         query = address.query
         version = exchange.request.headers.get("x-ms-version") or query.get("api-version") or query.get("sv")
         if version is None:
-            properties = await get_service_properties(self._ctx, AccountName(address.account, self._service.name))
-            return properties.default_service_version or LATEST_VERSION
-        if version == LATEST_VERSION:
-            return version
-        if _VERSION.fullmatch(version) is None:
+            return None
+        if not _is_version(version):
             raise invalid_header("x-ms-version", version)
         if version > LATEST_VERSION and version not in self._newer_versions and len(self._newer_versions) < 100:
             self._newer_versions.add(version)
             logger.info("a client speaks x-ms-version %s, newer than %s: served as %s", version, LATEST_VERSION, LATEST_VERSION)
         return version
+
+    async def _default_version(self, address: Address) -> str:
+        """For a request that names none: the account's default, or else the newest behaviour."""
+        properties = await get_service_properties(self._ctx, AccountName(address.account, self._service.name))
+        return properties.default_service_version or LATEST_VERSION
 
     async def _authenticated(self, exchange: Exchange, address: Address) -> Grant:
         account = self._ctx.accounts[address.account]
@@ -217,7 +226,7 @@ class Pipeline:
     def _refused(self, exchange: Exchange, error: StorageError) -> Response:
         return self._service.error(error, exchange, self._ctx.now())
 
-    async def _stamp(self, exchange: Exchange, response: Response) -> None:
+    def _stamp(self, exchange: Exchange, response: Response) -> None:
         """What every answer carries."""
         request = exchange.request
         headers = response.headers
@@ -230,10 +239,11 @@ class Pipeline:
         client_id = request.headers.get("x-ms-client-request-id")
         if client_id is not None and len(client_id) <= 1024 and client_id.isascii() and client_id.isprintable():
             headers.append(("x-ms-client-request-id", client_id))
-        if request.method != "OPTIONS" and exchange.address is not None and ("origin" in request.headers):
-            await self._add_cors(exchange, exchange.address, response)
 
-    async def _add_cors(self, exchange: Exchange, address: Address, response: Response) -> None:
+    async def _add_cors(self, exchange: Exchange, response: Response) -> None:
+        address = exchange.address
+        if address is None or exchange.request.method == "OPTIONS":
+            return
         try:
             properties = await get_service_properties(self._ctx, AccountName(address.account, self._service.name))
         except StorageError:
