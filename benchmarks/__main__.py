@@ -14,7 +14,7 @@ from pathlib import Path
 from benchmarks import driver, machine, report, sides, wrk
 from benchmarks.driver import Plan
 from benchmarks.question import Load, Question, times
-from benchmarks.questions import GROWTH, QUESTIONS, growth
+from benchmarks.questions import GROWTH, QUESTIONS, TABLE_GROWTH, entities, growth
 from benchmarks.report import Table
 from benchmarks.servers import ROOT, CannotMeasure, Side, require_disk
 
@@ -45,6 +45,15 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--base", metavar="REV", help="compare with Verditer at this git revision instead of Azurite")
     parser.add_argument("--million", action="store_true", help="only compare Verditer holding a thousand blobs and a million")
     parser.add_argument("--objects", type=int, default=1_000_000, help="how many blobs a million is, for a short trial")
+    parser.add_argument(
+        "--entities",
+        type=int,
+        nargs="?",
+        const=10_000_000,
+        metavar="COUNT",
+        help="only compare Verditer holding ten thousand entities and this many, ten million when no number is given:"
+        " stored in batches of a hundred, some minutes and 6 GB for ten million",
+    )
     parser.add_argument("--profile", metavar="QUESTION", help="where Verditer's main thread spends its time under this load")
     parser.add_argument("--save", action="store_true", help="ask everything, growth too, and write docs/benchmarks.md")
     arguments = parser.parse_args()
@@ -54,14 +63,18 @@ def parse_arguments() -> argparse.Namespace:
 
 
 def measure(arguments: argparse.Namespace, plan: Plan) -> list[Table]:
-    sides_asked = () if arguments.million and not arguments.save else QUESTIONS
+    alone = (arguments.million or arguments.entities) and not arguments.save
+    sides_asked = () if alone else QUESTIONS
     growth_asked = GROWTH if arguments.million or arguments.save else ()
-    check_names(arguments.questions, [*sides_asked, *growth_asked])
+    entities_asked = TABLE_GROWTH if arguments.entities else ()
+    check_names(arguments.questions, [*sides_asked, *growth_asked, *entities_asked])
     tables = []
     if questions := chosen(sides_asked, arguments.questions):
         tables.append(measure_sides(questions, arguments, plan))
     if questions := chosen(growth_asked, arguments.questions):
-        tables.append(measure_growth(questions, arguments, plan))
+        tables.append(measure_growth(questions, arguments, plan, growth.fill, (growth.FEW, arguments.objects)))
+    if questions := chosen(entities_asked, arguments.questions):
+        tables.append(measure_growth(questions, arguments, plan, entities.fill, (entities.FEWEST, arguments.entities)))
     return tables
 
 
@@ -87,10 +100,12 @@ def measure_sides(questions: list[Question], arguments: argparse.Namespace, plan
     return Table(title=f"{ours.label} and {theirs.label}", theirs=theirs.label, ours=ours.label, answers=answers)
 
 
-def measure_growth(questions: list[Question], arguments: argparse.Namespace, plan: Plan) -> Table:
+def measure_growth(
+    questions: list[Question], arguments: argparse.Namespace, plan: Plan, fill: driver.Fill, counts: tuple[int, int]
+) -> Table:
     with side(side_names(arguments)[1], plan) as ours:
-        answers = list(driver.ask_grown(questions, ours, arguments.objects, plan))
-    few, many = f"with {growth.FEW:,}", f"with {arguments.objects:,}"
+        answers = list(driver.ask_grown(questions, ours, fill, counts, plan))
+    few, many = (f"with {count:,}" for count in counts)
     return Table(title=f"{ours.label} as it grows", theirs=few, ours=many, answers=answers)
 
 

@@ -2,7 +2,7 @@
 
 import os
 import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from http.client import HTTPException
@@ -10,7 +10,6 @@ from pathlib import Path
 
 from benchmarks import sides
 from benchmarks.question import Invalid, Load, Question, Refused
-from benchmarks.questions import growth
 from benchmarks.servers import CannotMeasure, Server, Side
 
 WARM_UP_SECONDS = 4.0  # one round that is thrown away, no longer than the others
@@ -50,17 +49,20 @@ def ask_fresh(question: Question, theirs: Side, ours: Side, plan: Plan) -> Answe
         return without_numbers(question, problem)
 
 
-def ask_grown(questions: Sequence[Question], ours: Side, objects: int, plan: Plan) -> Iterator[Answer]:
-    """Ask ourselves with few and with many blobs, each stored once for all the questions."""
-    with running([ours, ours], plan.folder) as (few, many):
+Fill = Callable[[Server, int], None]
+
+
+def ask_grown(questions: Sequence[Question], ours: Side, fill: Fill, counts: tuple[int, int], plan: Plan) -> Iterator[Answer]:
+    """Ask ourselves with few and with many objects, each stored once for all the questions."""
+    with running([ours, ours], plan.folder) as servers:
         try:
-            growth.fill(few, growth.FEW)
-            growth.fill(many, objects)
-        except CannotMeasure as problem:
+            for server, count in zip(servers, counts, strict=True):
+                fill(server, count)
+        except (CannotMeasure, Invalid) as problem:
             yield from (without_numbers(question, problem) for question in questions)
             return
         for question in questions:
-            yield ask(question, [few, many], plan)
+            yield ask(question, servers, plan)
 
 
 @contextmanager

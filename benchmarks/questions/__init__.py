@@ -92,4 +92,11 @@ GROWTH = (
     Question("grown_memory_idle", 0,     MEGABYTES,        at_most(80),   start.nothing,      memory.idle,       note=PSS),
     Question("grown_memory_idle_rss_sum", 0, MEGABYTES,    None,          start.nothing,      memory.idle_resident),
 )
+
+# Asked with --entities, of ourselves with ten thousand entities and with many; there is nothing else in these stores.
+TABLE_GROWTH = (
+    Question("grown_get_entity",  16,    PER_SECOND,       times(1/1.5),  start.nothing,      entities.grown_get_rate),
+    Question("grown_query_1000",  16,    PER_SECOND,       times(1/1.5),  start.nothing,      entities.grown_page_rate),
+    Question("grown_insert_entity", 16,  PER_SECOND,       times(1/1.5),  start.nothing,      entities.grown_insert_rate),
+)
 # fmt: on

@@ -148,6 +148,11 @@ end
 # --- growth -----------------------------------------------------------------------------------------------------------------
 
 
+def fill(server: Server, objects: int) -> None:
+    server.objects = objects
+    grow(server)
+
+
 def grow(server: Server) -> None:
     """Batch after batch. A few that were on their way when wrk stopped are sent again."""
     table = table_side(server)
@@ -169,6 +174,17 @@ def grown_get_rate(server: Server, load: Load) -> Reading:
     keys = f"""string.format("PartitionKey='%07d',RowKey='042'", math.random({partitions_of(server)}) - 1)"""
     text = wrk.request_text("GET", target(f"{TABLE}(KEYS)"), headers=JSON)
     return rate(table_side(server), wrk.numbered(text, "KEYS", keys), load)
+
+
+def grown_insert_rate(server: Server, load: Load) -> Reading:
+    """New rows, each in a partition picked at random: they are few beside what is stored."""
+    keys = '"PartitionKey":"0000000","RowKey":"%s-0000000"' % (name := secrets.token_hex(4))
+    mark = "KEYS" + "-" * (len(keys) - 4)
+    body = entity("P", "R").replace(b'"PartitionKey":"P","RowKey":"R"', mark.encode())
+    text = wrk.request_text("POST", target(TABLE), body, {**JSON, "Prefer": "return-no-content"})
+    partition = f"math.random({partitions_of(server)}) - 1"
+    numbers = f"""string.format('"PartitionKey":"%07d","RowKey":"{name}-%07d"', {partition}, count)"""
+    return rate(table_side(server), wrk.numbered(text, mark, numbers), load)
 
 
 def grown_page_rate(server: Server, load: Load) -> Reading:

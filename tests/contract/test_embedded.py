@@ -11,7 +11,8 @@ import pytest
 from tests.contract.stores import Note, SqliteStore, WorkersStore, opened
 from verditer.core.errors import Code, StorageError
 from verditer.core.records.record import span_of
-from verditer.partition.engine import Engine, Transaction
+from verditer.partition import sqlite
+from verditer.partition.engine import Engine, Mark, TooLong, Transaction
 from verditer.partition.sqlite_commit import LOOP_SECONDS
 from verditer.partition.sqlite_rows import BRIEF
 
@@ -164,3 +165,19 @@ async def test_a_snapshot_in_use_is_given_up_when_another_worker_commits(workers
             note = await one.read(SCOPE, lambda tx: tx.get(Note, 1, "a"))
             assert note is not None
             assert note.value == value
+
+
+async def test_a_sieve_at_work_for_too_long_is_stopped_on_the_loop_and_not_beside_it(
+    embedded: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def sifted(tx: Transaction) -> int:
+        return sum(1 for _ in tx.scan(Note, span_of(1), sieve=[Mark(b'"Wanted":7')]))
+
+    async with opened(embedded) as engine:
+        await engine.write(SCOPE, putting(5000))
+        assert await engine.read(SCOPE, sifted) < 5000
+        monkeypatch.setattr(sqlite, "SIFTING_SECONDS", -1.0)
+        with pytest.raises(TooLong):
+            await engine.read(SCOPE, sifted)
+        assert await engine.scan(SCOPE, sifted) < 5000
+        assert await engine.read(SCOPE, lambda tx: sum(1 for _ in tx.scan(Note, span_of(1)))) == 5000  # which has no sieve

@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.unit.entities import KEYS, Value, entity, nodes, predicate, properties
-from verditer.core.edm import Edm
+from verditer.core.edm import Edm, encode_members
 from verditer.core.records.record import Span, key_of, span_of
 from verditer.core.records.table import Entity
 from verditer.partition.engine import Mark, Transaction
 from verditer.partition.sqlite import SqliteEngine
-from verditer.services.table.filter import Node, parse_filter
+from verditer.services.table.filter import Compare, Literal, Node, parse_filter
 from verditer.services.table.planner import END, MAX_BOXES, Plan, merged, plan
 
 ALL = "everything"
@@ -185,3 +185,42 @@ def test_sifting_loses_no_match() -> None:
     assert passed_over([{"A": (Edm.INT32, 7)}, {"A": (Edm.INT32, 8)}, {"B": (Edm.INT32, 7)}], equals_seven) == 2
     loop.run_until_complete(engine.close())
     loop.close()
+
+
+LENGTHS = [30, 250, 255, 256, 257, 512, 1024, 65535, 65536, 65792, 131072]
+
+
+@pytest.mark.parametrize("name", ["A", "Ab", "Größe"])
+@pytest.mark.parametrize("text", ["x", "*?[a]^", '"\\\0', "𝄞" * 300])
+def test_sifting_loses_no_match_of_any_length_wherever_it_stands(name: str, text: str) -> None:
+    """The lengths of documents whose own length is written with a NUL are among these."""
+    entities = [_of_length(length, name, text, first) for length in LENGTHS for first in (True, False)]
+    marks = plan(Compare(name, "eq", Literal(Edm.STRING, text))).marks
+    assert asyncio.run(_sifted(entities, marks)) == [len(entities)] * 2
+
+
+async def _sifted(entities: list[Entity], marks: tuple[Mark, ...]) -> list[int]:
+    """How many a short read and a long one let through."""
+    engine = SqliteEngine(None)
+    await engine.open()
+
+    def store(tx: Transaction) -> None:
+        for one in entities:
+            tx.put(one)
+
+    def count(tx: Transaction) -> int:
+        return len(list(tx.scan(Entity, span_of(1), sieve=marks)))
+
+    try:
+        await engine.write((), store)
+        return [await engine.read((), count), await engine.scan((), count)]
+    finally:
+        await engine.close()
+
+
+def _of_length(length: int, name: str, text: str, first: bool) -> Entity:
+    """An entity whose document has about this length, or exactly where there is room, with the property first or last."""
+    wanted = encode_members({name: text})[1:-1]
+    filling = b'"Z":"' + b"z" * max(0, length - len(wanted) - 9) + b'"'
+    document = b"{" + b",".join([wanted, filling] if first else [filling, wanted]) + b"}"
+    return Entity(properties=document, table_id=1, partition_key=str(first), row_key=str(length), etag=1)

@@ -20,8 +20,9 @@ every scope above it; writes beside each other run side by side where the engine
 
 
 class Mark(NamedTuple):
-    """Bytes that a wanted record contains as it is stored. What follows them where they stand first is a number within the
-    bounds, if there are any, or begins with one of `values`, if there are any; these are of one length."""
+    """Bytes that a wanted record contains in its first field as it is stored, which is text without NULs. What follows them where
+    they stand first is a number within the bounds, if there are any, or begins with one of `values`, if there are any; these are
+    of one length."""
 
     text: bytes
     bounds: tuple[float, float] | None = None
@@ -84,6 +85,11 @@ class Transaction(Protocol):
 
     def drop(self, *counter: Part) -> None:
         """Remove a counter that nobody adds to any more."""
+
+
+class TooLong(BaseException):
+    """What would keep the event loop for too long. From `read`, when a sieve passes over more than can be looked at in passing:
+    the body belongs into `scan`. Otherwise engines keep it to themselves; it is no business of the bodies it passes through."""
 
 
 class Engine(Protocol):

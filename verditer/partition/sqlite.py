@@ -9,28 +9,33 @@ issues ticks of its own number.
 """
 
 import asyncio
+import math
 import os
 import shutil
 import sqlite3
 import tempfile
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from time import monotonic
 from typing import TypeVar
 
 from verditer.core.clock import HybridClock
 from verditer.core.dates import system_ticks
-from verditer.core.records.record import Record
+from verditer.core.records.record import Record, Span
 from verditer.partition import migrations, schema
-from verditer.partition.engine import Scope, Transaction
+from verditer.partition.engine import Mark, Scope, TooLong, Transaction
 from verditer.partition.shared import SharedStore, Turn
 from verditer.partition.sqlite_commit import LOG_PAGES, Keeper, Work, Writer
 from verditer.partition.sqlite_rows import OFFSET, Parents, RowTransaction
 
+R = TypeVar("R", bound=Record)
 T = TypeVar("T")
 
 READERS = 2
+SIFTING_SECONDS = 0.004  # on the loop: a sieve that passes over records for longer belongs beside it
+LOOK_AT_CLOCK_EVERY = 2_000  # steps of SQLite, about a hundred records
 NO_SNAPSHOT = -1
 
 
@@ -172,11 +177,22 @@ class _Reader:
         self._shared = shared
         self._snapshot = NO_SNAPSHOT  # the number of commits it was taken at
         self._parents: Parents = {}
+        self._until = math.inf  # when a sieve has been at work for too long
+        connection.set_progress_handler(lambda: monotonic() > self._until, LOOK_AT_CLOCK_EVERY)
 
     def run(self, body: Callable[[Transaction], T]) -> T:
         if self._snapshot != self._shared.commits:
             self._begin()
-        return body(RowTransaction(self._connection, self._clock, self._parents))
+        self._until = math.inf
+        try:
+            return body(_Glance(self._connection, self._clock, self._parents, self._watch))
+        except sqlite3.OperationalError as problem:
+            if problem.sqlite_errorcode != sqlite3.SQLITE_INTERRUPT:
+                raise
+            raise TooLong from None
+
+    def _watch(self) -> None:
+        self._until = monotonic() + SIFTING_SECONDS
 
     def _begin(self) -> None:
         """A snapshot begins with its first read. One during which somebody committed, perhaps before and perhaps after, may be
@@ -199,3 +215,17 @@ class _Reader:
 
     def close(self) -> None:
         self._connection.close()
+
+
+class _Glance(RowTransaction):
+    """A short read. SQLite itself looks at the clock while a sieve is at work."""
+
+    PACED = False
+
+    def __init__(self, connection: sqlite3.Connection, clock: HybridClock, parents: Parents, watch: Callable[[], None]) -> None:
+        super().__init__(connection, clock, parents)
+        self._watch = watch
+
+    def _sift(self, kind: type[R], span: Span, limit: int | None, reverse: bool, sieve: Sequence[Mark]) -> Iterator[R]:
+        self._watch()
+        return super()._sift(kind, span, limit, reverse, sieve)

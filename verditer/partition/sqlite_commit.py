@@ -14,9 +14,9 @@ from typing import Any
 from verditer.core.clock import HybridClock
 from verditer.core.dates import seconds
 from verditer.core.errors import Code, StorageError
-from verditer.partition.engine import EngineUnavailable, Transaction
+from verditer.partition.engine import EngineUnavailable, TooLong, Transaction
 from verditer.partition.shared import SharedStore, Turn
-from verditer.partition.sqlite_rows import BRIEF, UNBOUND, Parents, RowTransaction, TooLong
+from verditer.partition.sqlite_rows import BRIEF, UNBOUND, Parents, RowTransaction
 
 BATCH = 256  # bodies in one commit: a bound on how long the first of them waits
 LOOP_SECONDS = 0.01  # how long one batch may keep the loop

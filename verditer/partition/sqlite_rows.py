@@ -3,13 +3,13 @@
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
-from math import isfinite
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from verditer.core.clock import HybridClock
 from verditer.core.records.record import Part, Record, Span, key_of
 from verditer.partition import schema
-from verditer.partition.engine import Mark
+from verditer.partition.engine import Mark, TooLong
+from verditer.partition.sqlite_sieve import sieve_of
 
 R = TypeVar("R", bound=Record)
 Q = TypeVar("Q", bound=Record)
@@ -41,22 +41,6 @@ class _Statements(Generic[R]):
         self.decode = schema.decoder(kind).decode
 
 
-def _sieve_of(mark: Mark) -> tuple[str, tuple[bytes | float, ...]]:
-    """A condition on the bytes of a body, and its values. A number may stand in quotes. `"Infinity"` reads as 0, so where the
-    bounds are open on one side and without 0, everything in quotes that is infinite or negative passes."""
-    if mark.values:
-        follows = f"substr(body, instr(body, ?) + {len(mark.text)}, {len(mark.values[0])})"
-        return f"{follows} IN ({','.join('?' * len(mark.values))})", (mark.text, *mark.values)
-    if mark.bounds is None:
-        return "instr(body, ?) > 0", (mark.text,)
-    low, high = mark.bounds
-    behind = f"substr(body, instr(body, ?) + {len(mark.text)}, "
-    number = f"CAST(ltrim(CAST({behind}26) AS TEXT), '\"') AS REAL) BETWEEN ? AND ?"
-    if low <= 0 <= high or (isfinite(low) and isfinite(high)):
-        return number, (mark.text, low, high)
-    return f"({number} OR {behind}2) IN (x'2249', x'222D'))", (mark.text, low, high, mark.text)
-
-
 def _row(record: Record) -> tuple[bytes | None, ...]:
     if record.RANK:
         return record.key(), record.rank(), schema.encode(record)
@@ -84,6 +68,8 @@ Parents = dict[tuple[type[Record], tuple[Part, ...]], Any]
 class RowTransaction:
     """Reads see the state at BEGIN, and what this transaction has written since. A body that touches more than `records` of them
     is stopped there by `TooLong`, and runs again in a thread."""
+
+    PACED: ClassVar[bool] = True
 
     def __init__(self, connection: sqlite3.Connection, clock: HybridClock, parents: Parents, records: int = UNBOUND) -> None:
         self._execute = connection.execute
@@ -140,12 +126,11 @@ class RowTransaction:
 
     def _sift(self, kind: type[R], span: Span, limit: int | None, reverse: bool, sieve: Sequence[Mark]) -> Iterator[R]:
         """What fails the sieve is passed over inside SQLite, without waking Python. One record in some hundred passes anyway,
-        so that the reader gets to look at the clock."""
-        marks = [_sieve_of(mark) for mark in sieve]
-        values = [value for _, arguments in marks for value in arguments]
+        so that the reader gets to look at the clock; unless SQLite does so itself."""
+        condition, values = sieve_of(tuple(sieve))
         rows = self._execute(
             f"SELECT body FROM {kind.TABLE} WHERE key >= ? AND key < ?"
-            f" AND ({' AND '.join(condition for condition, _ in marks)} OR random() & 127 = 0)"
+            f" AND ({condition}{' OR random() & 127 = 0' if self.PACED else ''})"
             f" ORDER BY key {'DESC' if reverse else 'ASC'} LIMIT ?",
             (*span, *values, -1 if limit is None else limit),
         )
@@ -223,7 +208,3 @@ class RowTransaction:
         self.written = True
         self._execute("UPDATE store SET value = value + ? WHERE name = 'clock_offset'", (ticks,))
         return int(self._execute(OFFSET).fetchone()[0])
-
-
-class TooLong(BaseException):
-    """No business of the body that it passes through."""

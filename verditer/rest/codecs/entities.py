@@ -3,8 +3,8 @@
 With minimal metadata, which every SDK asks for, an entity's stored document is copied behind its keys without being looked at.
 """
 
-from collections.abc import Callable, Iterable
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache, partial
 from typing import Any
 from urllib.parse import quote
 
@@ -26,7 +26,10 @@ COMMON = (("X-Content-Type-Options", "nosniff"), ("Cache-Control", "no-cache"))
 READ_VERSION = ("DataServiceVersion", "3.0;")
 WRITE_VERSION = ("DataServiceVersion", "1.0;")
 
+ZERO = ord("0")
+
 Item = Callable[[Entity], bytes]
+encode_text: Callable[[str], bytes] = msgspec.json.Encoder().encode
 
 
 # --- answers ----------------------------------------------------------------------------------------------------------------
@@ -77,9 +80,8 @@ def render_page(result: EntityPage, exchange: Exchange) -> Response:
         partition_key, row_key = result.next
         headers.append(("x-ms-continuation-NextPartitionKey", show_token(partition_key)))
         headers.append(("x-ms-continuation-NextRowKey", show_token(row_key)))
-    item = _item(exchange, result.table)
-    body = _collection(exchange, result.table, map(item, result.entities))
-    return _json(200, body, exchange.form, headers)
+    items = _items(exchange, result.table)(result.entities)
+    return _json(200, _collection(exchange, result.table, items), exchange.form, headers)
 
 
 def render_table(result: str, exchange: Exchange) -> Response:
@@ -132,11 +134,12 @@ def base_of(exchange: Exchange) -> str:
 def _collection(exchange: Exchange, name: str, items: Iterable[bytes]) -> bytes:
     context = _context(exchange, name)
     head = b'{"odata.metadata":' + encode(context) + b"," if context is not None else b"{"
-    return head + b'"value":[' + b",".join(items) + b"]}"
+    return b"".join((head, b'"value":[', b",".join(items), b"]}"))
 
 
 def _element(stored: Stored, exchange: Exchange) -> bytes:
-    return _with_context(exchange, stored.table, _item(exchange, stored.table)(stored.entity))
+    (item,) = _items(exchange, stored.table)([stored.entity])
+    return _with_context(exchange, stored.table, item)
 
 
 def _table_element(title: str, exchange: Exchange) -> bytes:
@@ -170,37 +173,39 @@ def _table_members(title: str, exchange: Exchange) -> bytes:
     return encode(members)[1:-1]
 
 
-def _item(exchange: Exchange, table: str) -> Item:
-    """How one entity of this answer is written."""
+def _items(exchange: Exchange, table: str) -> Callable[[Sequence[Entity]], Iterable[bytes]]:
+    """How the entities of this answer are written."""
     form: Form = exchange.form
     if form.select is not None:
-        return _chosen_item(form.select, form.level, exchange, table)
+        return partial(map, _chosen_item(form.select, form.level, exchange, table))
     if form.level == FULL:
-        return _full_item(exchange, table)
-    return _bare_item if form.level == NONE else _minimal_item
+        return partial(map, _full_item(exchange, table))
+    return partial(map, _bare_item) if form.level == NONE else _minimal_items
 
 
-def _minimal_item(entity: Entity) -> bytes:
-    """Written out by hand, for it is what a page of a thousand entities costs."""
-    whole, fraction = divmod(entity.etag, TICKS_PER_SECOND)
-    etag, timestamp = _heads(whole)
-    digits = (b".%07d" % fraction).rstrip(b"0") if fraction else b""
-    return b'%b%bZ\'\\"","PartitionKey":%b,"RowKey":%b,%b%bZ"%b' % (
-        etag,
-        digits,
-        encode(entity.partition_key),
-        encode(entity.row_key),
-        timestamp,
-        digits,
-        _behind(entity.properties),
-    )
+def _minimal_items(entities: Sequence[Entity]) -> list[bytes]:
+    """Written out by hand and without a call for each, for it is what a page of a thousand entities costs."""
+    items, second = [], -1
+    for entity in entities:
+        whole, fraction = divmod(entity.etag, TICKS_PER_SECOND)
+        if whole != second:
+            second, (etag, timestamp) = whole, _heads(whole)
+        digits = b".%07d" % fraction
+        if digits[-1] == ZERO:
+            digits = digits.rstrip(b".0")
+        key, row = encode_text(entity.partition_key), encode_text(entity.row_key)
+        document = entity.properties
+        end = b'Z",' if len(document) > 2 else b'Z"'
+        parts = (etag, digits, b'Z\'\\"","PartitionKey":', key, b',"RowKey":', row, timestamp, digits, end, document[1:])
+        items.append(b"".join(parts))
+    return items
 
 
 @lru_cache(maxsize=4096)
 def _heads(whole_seconds: int) -> tuple[bytes, bytes]:
     """The beginnings of `odata.etag` and `Timestamp`, up to the fraction of the second."""
     moment = datetime_text(whole_seconds * TICKS_PER_SECOND)[:-1]
-    return f'{{"odata.etag":"W/\\"datetime\'{moment.replace(":", "%3A")}'.encode(), f'"Timestamp":"{moment}'.encode()
+    return f'{{"odata.etag":"W/\\"datetime\'{moment.replace(":", "%3A")}'.encode(), f',"Timestamp":"{moment}'.encode()
 
 
 def _bare_item(entity: Entity) -> bytes:

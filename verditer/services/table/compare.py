@@ -7,7 +7,7 @@ Text is ordered by UTF-16 code unit, GUIDs by their text, binary by its bytes, m
 
 import base64
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, TypeVar
 
@@ -35,14 +35,25 @@ _INT64, _DOUBLE = Edm.INT64.value, Edm.DOUBLE.value
 
 
 def compile_filter(node: Node, system: System, document: Callable[[T], bytes]) -> Callable[[T], bool]:
-    """A predicate over records. Only the members the filter asks for are decoded from a record's document, and none
-    where it asks for none."""
+    """A predicate over records."""
+    matching = compile_selection(node, system, document)
+    return lambda record: bool(matching([record]))
+
+
+def compile_selection(node: Node, system: System, document: Callable[[T], bytes]) -> Callable[[Sequence[T]], list[T]]:
+    """Those of some records that match. Only the members the filter asks for are decoded from their documents, of all of them
+    at once, and none where it asks for none."""
     names = tuple(sorted(_names(node) - set(system)))
     test = _compile(node, system, {name: index for index, name in enumerate(names)})
     if not names:
-        return lambda record: test(record, None)
-    decode = _row_decoder(names)
-    return lambda record: test(record, decode(document(record)))
+        return lambda records: [record for record in records if test(record, None)]
+    decode = _rows_decoder(names)
+
+    def matching(records: Sequence[T]) -> list[T]:
+        rows = decode(b"[%b]" % b",".join(map(document, records)))
+        return [record for record, row in zip(records, rows, strict=True) if test(record, row)]
+
+    return matching
 
 
 def _names(node: Node) -> set[str]:
@@ -54,13 +65,14 @@ def _names(node: Node) -> set[str]:
 
 
 @lru_cache(maxsize=64)
-def _row_decoder(names: tuple[str, ...]) -> Callable[[bytes], Any]:
+def _rows_decoder(names: tuple[str, ...]) -> Callable[[bytes], list[Any]]:
     fields: list[tuple[str, Any, None]] = []
     wire: dict[str, str] = {}
     for index, name in enumerate(names):
         fields += [(f"v{index}", Wire | None, None), (f"a{index}", str | None, None)]
         wire |= {f"v{index}": name, f"a{index}": name + ANNOTATION}
-    return msgspec.json.Decoder(msgspec.defstruct("Row", fields, rename=wire, gc=False)).decode
+    row = msgspec.defstruct("Row", fields, rename=wire, gc=False)
+    return msgspec.json.Decoder(list[row]).decode  # type: ignore[valid-type]
 
 
 def _compile(node: Node, system: System, slots: dict[str, int]) -> Callable[[Any, Any], bool]:

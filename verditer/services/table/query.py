@@ -5,8 +5,10 @@ that was not looked at, whether or not that entity is still there then. Each pag
 """
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import lru_cache, partial
 from itertools import chain, islice
+from operator import attrgetter
 
 import msgspec
 
@@ -17,20 +19,20 @@ from verditer.core.limits import MAX_QUERY_SECONDS, MAX_TABLE_PAGE, MIB
 from verditer.core.names import TableName
 from verditer.core.records.record import Span, key_of
 from verditer.core.records.table import Entity
-from verditer.partition.engine import Transaction
+from verditer.partition.engine import TooLong, Transaction
 from verditer.services.context import Context
-from verditer.services.table.compare import System, compile_filter
+from verditer.services.table.compare import System, compile_selection
 from verditer.services.table.filter import Node
 from verditer.services.table.planner import Plan, plan
 from verditer.services.table.tables import require_table
 
 INLINE_SECONDS = 0.004  # a page that takes longer is begun again beside the event loop, where it has its five seconds
 AT_ONCE = 32  # entities between two looks at the clock and at the size, which is up to 1 MiB each
-SIFTED_AT_ONCE = 4  # each may stand for a hundred that the engine passed over
 MAX_PAGE_BYTES = 4 * MIB  # about: a page that has grown so large is sent, and the next one goes on
 
 Position = tuple[str, str]
-Predicate = Callable[[Entity], bool]
+Selection = Callable[[list[Entity]], list[Entity]]
+"""Those of some entities that match."""
 
 SYSTEM: System = {
     "PartitionKey": lambda entity: (entity.partition_key, None),
@@ -58,30 +60,26 @@ class EntityPage(msgspec.Struct, frozen=True, kw_only=True):
 async def query_entities(ctx: Context, target: TableName, request: QueryEntities, grant: Grant) -> EntityPage:
     if grant.entities is not None:
         grant.entities.check_table(target.table)
-    what, matches = _prepared(request.filter)
+    what, matching = _prepared(request.filter)
 
     def look(limit_seconds: float, tx: Transaction) -> EntityPage:
         deadline = ctx.now() + seconds(limit_seconds)
         spans = _spans(what, require_table(tx, target).id, request, grant)
         entities = chain.from_iterable(tx.scan(Entity, span, sieve=what.marks) for span in spans)
-        at_once = SIFTED_AT_ONCE if what.marks else AT_ONCE
-        found, next, late = _page(entities, matches, request.top, at_once, lambda: ctx.now() > deadline)
+        found, next, late = _page(entities, matching, request.top, lambda: ctx.now() > deadline)
         return EntityPage(table=target.table, entities=found, next=next, is_late=late)
 
-    page = await ctx.engine.read(target.scope, partial(look, INLINE_SECONDS))
-    if not page.is_late:
-        return page
+    with suppress(TooLong):
+        page = await ctx.engine.read(target.scope, partial(look, INLINE_SECONDS))
+        if not page.is_late:
+            return page
     return await ctx.engine.scan(target.scope, partial(look, MAX_QUERY_SECONDS))
 
 
 @lru_cache(maxsize=64)  # clients ask the same question again and again
-def _prepared(node: Node | None) -> tuple[Plan, Predicate | None]:
+def _prepared(node: Node | None) -> tuple[Plan, Selection | None]:
     what = plan(node)
-    return what, None if what.rest is None else compile_filter(what.rest, SYSTEM, _document)
-
-
-def _document(entity: Entity) -> bytes:
-    return entity.properties
+    return what, None if what.rest is None else compile_selection(what.rest, SYSTEM, attrgetter("properties"))
 
 
 def _spans(what: Plan, table_id: int, request: QueryEntities, grant: Grant) -> list[Span]:
@@ -98,13 +96,13 @@ def _spans(what: Plan, table_id: int, request: QueryEntities, grant: Grant) -> l
 
 
 def _page(
-    entities: Iterator[Entity], matches: Predicate | None, top: int, at_once: int, is_late: Callable[[], bool]
+    entities: Iterator[Entity], matching: Selection | None, top: int, is_late: Callable[[], bool]
 ) -> tuple[list[Entity], Position | None, bool]:
     """The entities, where the next page begins, and whether time was up."""
     found: list[Entity] = []
     room_bytes = MAX_PAGE_BYTES
-    while top and (seen := list(islice(entities, at_once))):
-        kept = seen if matches is None else list(filter(matches, seen))
+    while top and (seen := list(islice(entities, AT_ONCE))):
+        kept = seen if matching is None else matching(seen)
         found += kept
         if len(found) >= top:
             return found[:top], _position(_behind(found[top - 1], seen, entities)), False
