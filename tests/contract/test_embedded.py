@@ -1,6 +1,7 @@
 """What only the embedded engine has to care for: where bodies run, and snapshots that reads share."""
 
 import asyncio
+import contextlib
 import threading
 import time
 from collections.abc import Callable
@@ -181,3 +182,23 @@ async def test_a_sieve_at_work_for_too_long_is_stopped_on_the_loop_and_not_besid
             await engine.read(SCOPE, sifted)
         assert await engine.scan(SCOPE, sifted) < 5000
         assert await engine.read(SCOPE, lambda tx: sum(1 for _ in tx.scan(Note, span_of(1)))) == 5000  # which has no sieve
+
+
+async def test_a_sieve_stops_no_other_statement(embedded: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """SQLite looks at the clock every few thousand steps of a statement, counted over all the times it is used."""
+
+    def sifted(tx: Transaction) -> int:
+        return sum(1 for _ in tx.scan(Note, span_of(1), sieve=[Mark(b'"Wanted":7')]))
+
+    failed: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda loop, problem: failed.append(problem))
+    monkeypatch.setattr(sqlite, "SIFTING_SECONDS", -1.0)
+    async with opened(embedded) as engine:
+        await engine.write(SCOPE, putting(1))
+        for _ in range(2000):
+            with contextlib.suppress(TooLong):
+                await engine.read(SCOPE, sifted)
+            await asyncio.sleep(0)  # the snapshot ends
+            assert await engine.read(SCOPE, lambda tx: tx.get(Note, 1, "000000")) is not None
+            await asyncio.sleep(0)
+    assert not failed

@@ -183,13 +183,14 @@ class _Reader:
     def run(self, body: Callable[[Transaction], T]) -> T:
         if self._snapshot != self._shared.commits:
             self._begin()
-        self._until = math.inf
         try:
             return body(_Glance(self._connection, self._clock, self._parents, self._watch))
         except sqlite3.OperationalError as problem:
             if problem.sqlite_errorcode != sqlite3.SQLITE_INTERRUPT:
                 raise
             raise TooLong from None
+        finally:
+            self._until = math.inf  # SQLite counts on: it may look at the clock in any later statement
 
     def _watch(self) -> None:
         self._until = monotonic() + SIFTING_SECONDS
