@@ -34,7 +34,7 @@ R = TypeVar("R", bound=Record)
 T = TypeVar("T")
 
 READERS = 2
-SIFTING_SECONDS = 0.004  # on the loop: a sieve that passes over records for longer belongs beside it
+SIFTING_SECONDS = 0.01  # on the loop: a sieve that passes over records for longer belongs beside it
 LOOK_AT_CLOCK_EVERY = 2_000  # steps of SQLite, about a hundred records
 NO_SNAPSHOT = -1
 

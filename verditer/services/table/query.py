@@ -26,7 +26,7 @@ from verditer.services.table.filter import Node
 from verditer.services.table.planner import Plan, plan
 from verditer.services.table.tables import require_table
 
-INLINE_SECONDS = 0.004  # a page that takes longer is begun again beside the event loop, where it has its five seconds
+INLINE_SECONDS = 0.01  # a page that takes longer is begun again beside the event loop, where it has its five seconds
 AT_ONCE = 32  # entities between two looks at the clock and at the size, which is up to 1 MiB each
 MAX_PAGE_BYTES = 4 * MIB  # about: a page that has grown so large is sent, and the next one goes on
 
