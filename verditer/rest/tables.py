@@ -21,13 +21,13 @@ def locate_table(address: Address) -> tuple[Level, Target]:
 
 def locate_path(account: str, path: str) -> tuple[Level, Target]:
     """`/`, `/$batch`, `/Tables`, `/Tables('name')`, `/name` or `/name()`, `/name(PartitionKey='…',RowKey='…')`."""
-    usual = _USUAL_ENTITY.fullmatch(path)
-    if usual is not None:
-        return Level.ENTITY, EntityName(account, *usual.groups())
     if not path:
         return Level.SERVICE, AccountName(account, "table")
     if path == "$batch":
         return Level.BATCH, AccountName(account, "table")
+    usual = _USUAL_ENTITY.fullmatch(path) if "(" in path else None
+    if usual is not None:
+        return Level.ENTITY, EntityName(account, *usual.groups())
     name, arguments = parse_resource(path)
     if name.lower() == "tables":
         if not arguments:

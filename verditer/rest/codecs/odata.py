@@ -33,6 +33,8 @@ _TOKEN = re.compile(r"1!([0-9]+)!([A-Za-z0-9+/_-]*)")
 
 def parse_resource(path: str) -> tuple[str, str | None]:
     """`name` or `name(arguments)` of a decoded path; None where there are no parentheses."""
+    if "(" not in path and ")" not in path:
+        return path, None
     match = _RESOURCE.fullmatch(path)
     if match is None:
         raise StorageError(Code.InvalidInput)
