@@ -227,6 +227,11 @@ def open_files() -> list[str]:
 # memory
 
 
+def test_memory_has_no_files() -> None:
+    store: ExtentStore = MemoryExtents(ids())
+    assert store.file(ids()(), 0, 1) is None
+
+
 def test_memory_refuses_what_would_pass_its_limit_and_goes_on() -> None:
     store = MemoryExtents(ids(), limit_bytes=100)
 
@@ -247,6 +252,49 @@ def test_memory_refuses_what_would_pass_its_limit_and_goes_on() -> None:
 
 
 # files on a disk
+
+
+def test_a_stretch_can_be_copied_from_its_file(tmp_path: Path) -> None:
+    store = local(tmp_path)
+    copied = bytearray()
+
+    def take(file: int, offset: int, count: int) -> int:
+        copied.extend(os.pread(file, min(count, 500_000), offset))
+        return min(count, 500_000)
+
+    async def story() -> None:
+        extent = await put(store, LARGE)
+        file = store.file(extent, 13, 2 * PIECE_BYTES)
+        await file.copy(take)
+        await store.delete(extent)  # it is open: what is left can still be taken
+        while file.left:
+            await file.copy(take)
+        assert copied == LARGE[13 : 13 + 2 * PIECE_BYTES]
+        file.close()
+        await store.close()
+        file.close()
+        assert open_files() == []
+
+    run(store, story)
+
+
+@pytest.mark.parametrize(("offset", "length"), [(0, 101), (100, 1)])
+def test_a_file_that_is_too_short_is_missing_before_anything_is_copied(tmp_path: Path, offset: int, length: int) -> None:
+    store = local(tmp_path)
+
+    def take(*_: int) -> int:
+        raise AssertionError("there is nothing to take")
+
+    async def story() -> None:
+        for extent in (await put(store, bytes(100)), ids()()):
+            file = store.file(extent, offset, length)
+            with pytest.raises(ExtentMissing):
+                await file.copy(take)
+            file.close()
+        await store.close()
+        assert open_files() == []
+
+    run(store, story)
 
 
 def test_commit_returns_after_the_file_and_then_its_folder_are_synced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,11 +9,13 @@ import logging
 import types
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator
+from contextlib import closing
 from time import monotonic
 from typing import Any, Protocol, cast
 
 from verditer.rest.body import IncomingBody
-from verditer.rest.message import ClientGone, Request, Response
+from verditer.rest.message import ClientGone, FileBody, FilePart, Request, Response
+from verditer.rest.outlet import KERNEL_COPIES, Outlet
 from verditer.rest.reader import Exchange, RequestReader
 from verditer.rest.wire import CONTINUE, LAST_CHUNK, HttpLimits, Refusal, framing_lines, response_head
 
@@ -236,15 +238,20 @@ class HttpConnection(asyncio.Protocol):
         if self._writing_paused:
             await self._writable()
 
-    async def _stream(self, source: AsyncIterator[bytes], length: int | None, *, chunked: bool) -> None:
+    async def _stream(self, body: AsyncIterator[bytes], length: int | None, *, chunked: bool) -> None:
         """Whatever goes wrong here aborts the connection: the client sees a body cut off, never one that looks complete."""
+        source: AsyncIterator[bytes | FilePart] = body
+        if KERNEL_COPIES and not self.secure and not chunked and isinstance(body, FileBody):
+            source = body.parts()
         sent_bytes = 0
         try:
             async for piece in source:
-                sent_bytes += len(piece)
+                sent_bytes += len(piece) if isinstance(piece, bytes) else piece.left
                 if self._lost or (length is not None and sent_bytes > length):
                     break
-                if not chunked:
+                if not isinstance(piece, bytes):
+                    await self._copy(piece)
+                elif not chunked:
                     self._transport.write(piece)
                 elif piece:
                     self._transport.writelines((b"%x\r\n" % len(piece), piece, b"\r\n"))
@@ -254,11 +261,38 @@ class HttpConnection(asyncio.Protocol):
                 self._transport.write(LAST_CHUNK)
             if length is not None and sent_bytes != length and not self._lost:
                 raise ValueError(f"The answer has {sent_bytes} bytes instead of {length}.")
+        except ClientGone:
+            self._transport.abort()
         except Exception:
             log.exception("An answer broke off after %s bytes.", sent_bytes)
             self._transport.abort()
         finally:
             await _close_iterator(source)
+
+    async def _copy(self, file: FilePart) -> None:
+        """Past the transport, so its buffer has to be empty first."""
+        self._transport.set_write_buffer_limits(high=0)
+        if self._writing_paused:
+            await self._writable()
+        if self._lost or self._transport.is_closing():
+            return
+        with closing(Outlet(self._transport)) as outlet:
+            while file.left:
+                await file.copy(outlet.send)
+                if outlet.full:
+                    await self._room(outlet)
+                if self._lost:
+                    return
+        self._transport.set_write_buffer_limits(high=_WRITE_HIGH_WATER)
+
+    async def _room(self, outlet: Outlet) -> None:
+        """To the time limits, a client that does not read is the same whoever fills its socket."""
+        self.pause_writing()
+        self._loop.add_writer(outlet.descriptor, self.resume_writing)
+        try:
+            await self._writable()
+        finally:
+            self._loop.remove_writer(outlet.descriptor)
 
     async def _writable(self) -> None:
         if not self._lost:
@@ -337,7 +371,8 @@ class HttpConnection(asyncio.Protocol):
             self._unwritten_bytes = unwritten_bytes
             self._written_since = now
             return
-        stalled = unwritten_bytes > 0 and now - self._written_since > self._server.limits.write_stall_seconds
+        waiting = unwritten_bytes > 0 or self._writing_paused
+        stalled = waiting and now - self._written_since > self._server.limits.write_stall_seconds
         if stalled or (self._lingering and now - self._since > self._server.limits.linger_seconds):
             self._transport.abort()
 
@@ -366,7 +401,7 @@ async def _close_source(response: Response | None) -> None:
         await _close_iterator(response.body)
 
 
-async def _close_iterator(source: AsyncIterator[bytes]) -> None:
+async def _close_iterator(source: AsyncIterator[Any]) -> None:
     """Generators hold files and leases of their own until they are closed."""
     close = getattr(source, "aclose", None)
     if close is not None:

@@ -3,8 +3,8 @@
 Nothing here knows Azure; nothing here touches a socket. `Body` is the request's bytes as a stream with back-pressure.
 """
 
-from collections.abc import AsyncIterator
-from typing import Protocol
+from collections.abc import AsyncIterator, Callable
+from typing import Protocol, runtime_checkable
 
 import msgspec
 
@@ -25,6 +25,25 @@ class Body(Protocol):
 
     async def read_all(self, limit: int) -> bytes:
         """The whole body; refuses with RequestBodyTooLarge as soon as more than `limit` bytes are known to come."""
+
+
+class FilePart(Protocol):
+    """A stretch of a body that lies in a file."""
+
+    @property
+    def left(self) -> int:
+        """How many bytes nobody has taken yet."""
+
+    async def copy(self, take: Callable[[int, int, int], int]) -> None:
+        """In a thread, `take(descriptor, offset, count)` some of them; it says how many it took."""
+
+
+@runtime_checkable
+class FileBody(Protocol):
+    """A streamed body that can leave its files to whoever sends it: its pieces, or else its parts."""
+
+    def parts(self) -> AsyncIterator[bytes | FilePart]:
+        """The whole body. A part has been taken before the next one is asked for."""
 
 
 class ClientGone(Exception):

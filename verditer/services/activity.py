@@ -8,7 +8,8 @@ before a first one: such an upload is refused, and its client sends it again.
 
 import itertools
 import uuid
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
 from typing import TypeVar
 
 from verditer.core.dates import seconds
@@ -40,11 +41,12 @@ class Activity:
         """Running from `start` (ticks) until the `with` block ends."""
         return Work(self, start)
 
-    async def stream(self, start: int, pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    async def stream(self, start: int, pieces: AsyncGenerator[T, None]) -> AsyncGenerator[T, None]:
         """The same pieces; running until the last one was taken or the reader gave up."""
         with self.since(start):
-            async for piece in pieces:
-                yield piece
+            async with aclosing(pieces):
+                async for piece in pieces:
+                    yield piece
 
     def oldest(self, now: int) -> int:
         return min(self.running.values(), default=now)

@@ -9,7 +9,13 @@ from typing import Protocol
 
 PIECE_BYTES = 1 << 20  # what a read yields at a time: large enough to make thread hops cheap, small enough to hold a few
 
+COPY_BYTES = 4 << 20  # what is copied from a file at a time: fewer thread hops, and a slow disk holds a thread for no longer
+
 NewId = Callable[[], str]  # 16 hex digits of the creation tick, then 16 random ones; never anything a client sent
+
+
+Take = Callable[[int, int, int], int]
+"""Takes bytes out of an open file: its descriptor, the offset, how many at most. The answer is how many it took."""
 
 
 class ExtentMissing(Exception):
@@ -32,6 +38,20 @@ class ExtentWriter(Protocol):
         """Remove what was written. Safe after any failure, after a cancelled call, and more than once."""
 
 
+class ExtentFile(Protocol):
+    """A stretch of an extent as a file, for a reader that has the kernel copy it."""
+
+    @property
+    def left(self) -> int:
+        """How many bytes nobody has taken yet."""
+
+    async def copy(self, take: Take) -> None:
+        """Have `take` called in a thread, for up to COPY_BYTES of what is left. Raises ExtentMissing as `read` does."""
+
+    def close(self) -> None:
+        """At any time, also while a cancelled `copy` still runs."""
+
+
 class ExtentStore(Protocol):
     async def open(self) -> None: ...
 
@@ -44,6 +64,9 @@ class ExtentStore(Protocol):
 
         Raises ExtentMissing before the first piece when the extent is absent or too short.
         """
+
+    def file(self, extent: str, offset: int, length: int) -> ExtentFile | None:
+        """The same bytes, opened by the first `copy`, for whoever closes it again. None where extents are not files."""
 
     async def delete(self, extent: str) -> None:
         """Absent is fine: the collector may come twice."""

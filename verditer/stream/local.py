@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import ParamSpec, TypeVar
 
 from verditer.core.errors import Code, StorageError
-from verditer.stream.extents import PIECE_BYTES, ExtentMissing, NewId
+from verditer.stream.extents import COPY_BYTES, PIECE_BYTES, ExtentMissing, NewId, Take
 
 THREADS = 4
 WRITEBACK_BYTES = 4 << 20
@@ -61,7 +61,10 @@ class LocalExtents:
             if ahead is not None:
                 yield await asyncio.wrap_future(ahead)
         finally:
-            self._end(reading)
+            reading.end(self._pool)
+
+    def file(self, extent: str, offset: int, length: int) -> "LocalFile":
+        return LocalFile(_Reading(self._path(extent), offset + length), self._pool, offset, length)
 
     async def delete(self, extent: str) -> None:
         # Not synced: an extent that a loss of power brings back has no record, and is collected again.
@@ -78,12 +81,6 @@ class LocalExtents:
     def _path(self, extent: str) -> Path:
         assert _ID.fullmatch(extent), "an extent id is ours, never a client's name"
         return self._folder / extent[16:18] / extent
-
-    def _end(self, reading: "_Reading") -> None:
-        try:
-            self._pool.submit(reading.close)
-        except RuntimeError:  # the store closed before this reader did, so no thread reads any more
-            reading.close()
 
     async def _run(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         return await asyncio.wrap_future(self._pool.submit(work, *args, **kwargs))
@@ -159,6 +156,23 @@ class LocalWriter:
         self._writing.discard(self.id)
 
 
+class LocalFile:
+    def __init__(self, reading: "_Reading", pool: ThreadPoolExecutor, offset: int, length: int) -> None:
+        self.left = length
+        self._reading = reading
+        self._pool = pool
+        self._offset = offset
+
+    async def copy(self, take: Take) -> None:
+        wanted = min(self.left, COPY_BYTES)
+        taken = await asyncio.wrap_future(self._pool.submit(self._reading.copy, take, self._offset, wanted))
+        self._offset += taken
+        self.left -= taken
+
+    def close(self) -> None:
+        self._reading.end(self._pool)
+
+
 class _Reading:
     """One read in progress. The lock keeps the file open under a piece that is being read when the consumer stops."""
 
@@ -173,13 +187,21 @@ class _Reading:
         with self._lock:
             if self._closed:
                 return b""
-            if self._file is None:
-                self._file = self._open()
             wanted = min(self._end - start, PIECE_BYTES)
-            piece = os.pread(self._file, wanted, start)
+            piece = os.pread(self._opened(), wanted, start)
             if len(piece) < wanted:
                 raise ExtentMissing(self._path.name)
             return piece
+
+    def copy(self, take: Take, start: int, wanted: int) -> int:
+        with self._lock:
+            return 0 if self._closed else take(self._opened(), start, wanted)
+
+    def end(self, pool: ThreadPoolExecutor) -> None:
+        try:
+            pool.submit(self.close)
+        except RuntimeError:  # the store closed before this reader did, so no thread reads any more
+            self.close()
 
     def close(self) -> None:
         with self._lock:
@@ -188,7 +210,9 @@ class _Reading:
                 os.close(self._file)
                 self._file = None
 
-    def _open(self) -> int:
+    def _opened(self) -> int:
+        if self._file is not None:
+            return self._file
         try:
             file = os.open(self._path, os.O_RDONLY)
         except FileNotFoundError:
@@ -196,6 +220,7 @@ class _Reading:
         if os.fstat(file).st_size < self._end:
             os.close(file)
             raise ExtentMissing(self._path.name)
+        self._file = file
         return file
 
 

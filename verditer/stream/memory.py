@@ -36,6 +36,9 @@ class MemoryExtents:
             for start in range(offset, offset + length, PIECE_BYTES):
                 yield bytes(view[start : min(start + PIECE_BYTES, offset + length)])
 
+    def file(self, extent: str, offset: int, length: int) -> None:
+        return None
+
     async def delete(self, extent: str) -> None:
         self._remove(extent)
 

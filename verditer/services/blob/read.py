@@ -1,6 +1,7 @@
 """Get Blob: a blob's bytes, whole or a range, with the properties of the very same state (contract G3)."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
+from contextlib import closing
 
 import msgspec
 
@@ -18,8 +19,10 @@ from verditer.services.blob.current import require_blob
 from verditer.services.blob.pieces import cut, visible
 from verditer.services.context import Context
 from verditer.stream.digest import digest
+from verditer.stream.extents import ExtentFile
 
 LONG_RANGE = 1 << 20  # bytes: up to here the pieces of a range are few enough to be read on the event loop
+LONG_SLICE = 2 << 20  # bytes: from here on a file is copied in less time than its pieces are read and sent
 ZEROS = bytes(1 << 20)
 
 Part = Slice | bytes | int
@@ -67,8 +70,7 @@ async def get_blob(ctx: Context, target: BlobName, request: GetBlob, guard: Guar
     read, parts = found
     if parts:
         body = _bytes_of(parts) if read.length <= LONG_RANGE else None
-        streamed = body if body is not None else ctx.activity.stream(read.now, _pieces(ctx, parts))
-        read = msgspec.structs.replace(read, body=streamed)
+        read = msgspec.structs.replace(read, body=body if body is not None else StoredBody(ctx, read.now, parts))
     if request.range_md5 or request.range_crc64:
         read = await _with_digest(read, request)
     return read
@@ -111,7 +113,42 @@ def _bytes_of(parts: list[Part]) -> bytes | None:
     return b"".join([part if isinstance(part, bytes) else bytes(part) for part in parts if not isinstance(part, Slice)])
 
 
-async def _pieces(ctx: Context, parts: list[Part]) -> AsyncIterator[bytes]:
+class StoredBody:
+    """Bytes that are in extents, in pieces. Whoever can copy files takes `parts` instead."""
+
+    def __init__(self, ctx: Context, start: int, parts: list[Part]) -> None:
+        self._ctx = ctx
+        self._start = start
+        self._parts = parts
+        self._pieces = ctx.activity.stream(start, _pieces(ctx, parts))
+
+    def __aiter__(self) -> "StoredBody":
+        return self
+
+    async def __anext__(self) -> bytes:
+        return await anext(self._pieces)
+
+    async def aclose(self) -> None:
+        await self._pieces.aclose()
+
+    def parts(self) -> AsyncGenerator[bytes | ExtentFile, None]:
+        return self._ctx.activity.stream(self._start, _pieces_and_files(self._ctx, self._parts))
+
+
+async def _pieces_and_files(ctx: Context, parts: list[Part]) -> AsyncGenerator[bytes | ExtentFile, None]:
+    for part in parts:
+        file = None
+        if isinstance(part, Slice) and part.length >= LONG_SLICE:
+            file = ctx.extents.file(part.extent, part.offset, part.length)
+        if file is None:
+            async for piece in _pieces(ctx, [part]):
+                yield piece
+        else:
+            with closing(file):
+                yield file
+
+
+async def _pieces(ctx: Context, parts: list[Part]) -> AsyncGenerator[bytes, None]:
     for part in parts:
         if isinstance(part, Slice):
             async for piece in ctx.extents.read(part.extent, part.offset, part.length):

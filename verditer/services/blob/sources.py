@@ -14,7 +14,7 @@ from verditer.core.errors import Code, StorageError
 from verditer.core.guard import Guard
 from verditer.core.names import BlobName
 from verditer.core.records.blob import Blob, BlobType
-from verditer.services.blob.read import GetBlob, get_blob
+from verditer.services.blob.read import GetBlob, StoredBody, get_blob
 from verditer.services.context import Context
 from verditer.services.fetch import Fetched, FetchFailed
 
@@ -58,7 +58,7 @@ class SourceBody:
         return await anext(self._pieces, b"")
 
     async def close(self) -> None:
-        if isinstance(self._pieces, AsyncGenerator):
+        if isinstance(self._pieces, AsyncGenerator | StoredBody):
             await self._pieces.aclose()
 
 
