@@ -72,9 +72,10 @@ def measure(arguments: argparse.Namespace, plan: Plan) -> list[Table]:
     if questions := chosen(sides_asked, arguments.questions):
         tables.append(measure_sides(questions, arguments, plan))
     if questions := chosen(growth_asked, arguments.questions):
-        tables.append(measure_growth(questions, arguments, plan, growth.fill, (growth.FEW, arguments.objects)))
+        tables.append(measure_growth(questions, arguments, plan, growth.fill, (growth.FEW, arguments.objects), "as it grows"))
     if questions := chosen(entities_asked, arguments.questions):
-        tables.append(measure_growth(questions, arguments, plan, entities.fill, (entities.FEWEST, arguments.entities)))
+        counts = (entities.FEWEST, arguments.entities)
+        tables.append(measure_growth(questions, arguments, plan, entities.fill, counts, "as its tables grow"))
     return tables
 
 
@@ -101,12 +102,12 @@ def measure_sides(questions: list[Question], arguments: argparse.Namespace, plan
 
 
 def measure_growth(
-    questions: list[Question], arguments: argparse.Namespace, plan: Plan, fill: driver.Fill, counts: tuple[int, int]
+    questions: list[Question], arguments: argparse.Namespace, plan: Plan, fill: driver.Fill, counts: tuple[int, int], title: str
 ) -> Table:
     with side(side_names(arguments)[1], plan) as ours:
         answers = list(driver.ask_grown(questions, ours, fill, counts, plan))
     few, many = (f"with {count:,}" for count in counts)
-    return Table(title=f"{ours.label} as it grows", theirs=few, ours=many, answers=answers)
+    return Table(title=f"{ours.label} {title}", theirs=few, ours=many, answers=answers)
 
 
 def side_names(arguments: argparse.Namespace) -> list[str]:
