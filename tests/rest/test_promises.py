@@ -63,3 +63,12 @@ def test_a_container_has_no_scope_of_its_own(box: Box) -> None:
 @pytest.mark.parametrize("query", [{"showonly": "deleted"}, {"endbefore": "m"}])
 def test_a_listing_shows_all_or_says_that_it_cannot_show_less(box: Box, query: dict[str, str]) -> None:
     assert box.page(query).answer == (501, "NotImplemented")
+
+
+def test_a_signature_that_names_a_scope_reads_and_does_not_write(box: Box) -> None:
+    # contract G7
+    box.put()
+    for token in (box.sas("rcw", ses="mine"), box.sas("rcw", blob="blob", ses="mine"), box.client.account_sas("rcw", ses="mine")):
+        assert box.get(auth=token).body == b"hello"
+        assert box.put(body=b"other", auth=token).answer == (501, "NotImplemented")
+    assert box.get().body == b"hello"

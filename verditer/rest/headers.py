@@ -38,7 +38,8 @@ def _not_built(*names: str, query: bool = False) -> Takes:
     return Takes(tuple(Param("", name, v.not_built, query=query) for name in names))
 
 
-KEYS = _not_built("x-ms-encryption-key", "x-ms-encryption-scope", "x-ms-source-encryption-key")
+READ_KEYS = _not_built("x-ms-encryption-key", "x-ms-encryption-scope")
+KEYS = READ_KEYS | _not_built("x-ms-source-encryption-key") | _not_built("ses", query=True)  # of a SAS: the scope it writes to
 LASTING = _not_built(
     "x-ms-immutability-policy-until-date", "x-ms-immutability-policy-mode", "x-ms-legal-hold", "x-ms-expiry-option"
 )
