@@ -8,6 +8,7 @@ import ipaddress
 from collections.abc import Awaitable, Callable
 from urllib.parse import SplitResult, parse_qsl, urlencode
 
+from verditer.core.caches import remember
 from verditer.core.dates import parse_iso
 from verditer.core.errors import Code, StorageError, invalid_header
 from verditer.core.grant import Allow, Grant, Scheme, admit, sas
@@ -166,16 +167,29 @@ def _endpoint(host: str, product_style: bool) -> str:
     host = host.lower()
     if host == "localhost" or (product_style and host.endswith(".localhost")):
         return "localhost"
-    try:
-        return "localhost" if ipaddress.ip_address(host).is_loopback else host
-    except ValueError:
+    is_loopback = _is_loopback(host)
+    if is_loopback is None:
         return host.partition(".")[2] or host if product_style else host
+    return "localhost" if is_loopback else host
+
+
+@remember(256, 256)
+def _is_loopback(host: str) -> bool | None:
+    """None where the host is a name."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return None
 
 
 def _shown(url: SplitResult) -> str:
     """What readers of the copy are told: the URL without what opens it."""
-    pairs = parse_qsl(url.query, keep_blank_values=True)
-    if any(secret in name.lower() for name, _ in pairs for secret in _SECRETS):
-        pairs = [(name, value) for name, value in pairs if name.lower() in _STATES]
-        return url._replace(query=urlencode(pairs, safe=":"), fragment="").geturl()
-    return url._replace(fragment="").geturl()
+    return url._replace(query=_shown_query(url.query), fragment="").geturl()
+
+
+@remember(256, 1024)
+def _shown_query(query: str) -> str:
+    pairs = parse_qsl(query, keep_blank_values=True)
+    if not any(secret in name.lower() for name, _ in pairs for secret in _SECRETS):
+        return query
+    return urlencode([(name, value) for name, value in pairs if name.lower() in _STATES], safe=":")

@@ -20,6 +20,8 @@ from urllib.parse import SplitResult, quote, urlsplit
 
 import msgspec
 
+from verditer.core.caches import remember
+
 T = TypeVar("T")
 
 AT_ONCE = 8  # sources that are waited for at a time; others queue
@@ -68,6 +70,7 @@ def _fits(host: str, name: str, port: int) -> bool:
     return name.endswith(pattern[1:]) if pattern.startswith("*.") else name == pattern
 
 
+@remember(256, 1024)  # many copies have one source, and the address of this server comes with each
 def parse_url(text: str) -> SplitResult | None:
     """An absolute http or https URL that can be asked for, or None."""
     if len(text) > MAX_URL or re.search(r"[\x00-\x20\x7f]", text):
