@@ -253,6 +253,8 @@ class Walk:
 
     async def _wait(self, name: str) -> None:
         self._fleet.servers[0].move_clock(0.7 * 86400)
+        for client in self._clients:  # a process that has not heard of it refuses large uploads, as one that slept for so long
+            await client.create_container(f"{self._container}-{self._next()}")
         self.model.pass_days(0.7)
 
     async def _compare(self) -> None:
