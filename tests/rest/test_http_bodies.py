@@ -88,7 +88,12 @@ def test_the_handler_starts_before_the_body_comes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("framing", "body"), [("Content-Length: 11", b""), ("Transfer-Encoding: chunked", b"b\r\n01234567890\r\n")]
+    ("framing", "body"),
+    [
+        ("Content-Length: 11", b""),
+        ("Transfer-Encoding: chunked", b"b\r\n01234567890\r\n"),
+        ("Transfer-Encoding: chunked", b"b\r\n01234567890\r\n0\r\n\r\n"),
+    ],
 )
 def test_a_body_past_the_limit_is_refused_as_soon_as_it_is_known(framing: str, body: bytes) -> None:
     async def reads_ten(request: Request) -> Response:

@@ -57,10 +57,11 @@ class IncomingBody:
         return piece
 
     async def read_all(self, limit: int) -> bytes:
-        if self.length is not None and self.length > limit:
-            raise StorageError(Code.RequestBodyTooLarge)
-        if self.ended and len(self._pieces) == 1:  # it came with its head
-            return await self.read()
+        if self.length is not None:
+            if self.length > limit:
+                raise StorageError(Code.RequestBodyTooLarge)
+            if self.ended and len(self._pieces) == 1:  # it came with its head
+                return await self.read()
         pieces: list[bytes] = []
         size = 0
         while piece := await self.read():
