@@ -16,7 +16,7 @@ from benchmarks.driver import Plan
 from benchmarks.question import Load, Question, times
 from benchmarks.questions import GROWTH, QUESTIONS, TABLE_GROWTH, entities, growth
 from benchmarks.report import Table
-from benchmarks.servers import ROOT, CannotMeasure, Side, require_disk
+from benchmarks.servers import ROOT, CannotMeasure, Side, ending, require_disk
 
 NO_SLOWER = times(0.95, optional=True)  # what a change has to keep of its base, question by question
 
@@ -152,8 +152,4 @@ def publish(text: str, *, save: bool) -> None:
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except CannotMeasure as problem:
-        print(problem)
-        sys.exit(2)
+    sys.exit(ending(main))

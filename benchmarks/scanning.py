@@ -18,7 +18,7 @@ from azure.data.tables import TableClient
 from benchmarks import driver, sides, wrk
 from benchmarks.questions import entities
 from benchmarks.sas import ACCOUNT, KEY
-from benchmarks.servers import HOST, CannotMeasure, Server, require_disk
+from benchmarks.servers import HOST, Server, ending, require_disk
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -74,8 +74,4 @@ def count_entities(server: Server) -> int:
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except CannotMeasure as problem:
-        print(problem)
-        sys.exit(2)
+    sys.exit(ending(main))

@@ -29,6 +29,15 @@ class CannotMeasure(Exception):
     """Something is missing on this machine, or a server does not start."""
 
 
+def ending(main: Callable[[], int]) -> int:
+    """The status a program ends with. What cannot be measured is said in a line."""
+    try:
+        return main()
+    except CannotMeasure as problem:
+        print(problem)
+        return 2
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Side:
     """Something to measure. `command` gives the words to start it: from its folder, all ports, and the service asked about."""

@@ -248,10 +248,10 @@ class _Transaction:
             limit = None if limit is None else limit - page
 
     def put(self, record: Record) -> None:
-        self._change(self._engine.statements(type(record)).put, _row(record))
+        self._change(self._engine.statements(type(record)).put, schema.row_of(record))
 
     def insert(self, record: Record) -> bool:
-        return self._change(self._engine.statements(type(record)).insert, _row(record)).fetchone() is not None
+        return self._change(self._engine.statements(type(record)).insert, schema.row_of(record)).fetchone() is not None
 
     def get_many(self, kind: type[R], keys: Sequence[bytes]) -> dict[bytes, R]:
         decode = schema.decoder(kind).decode
@@ -315,11 +315,6 @@ class _Transaction:
 
     def move_clock(self, ticks: int) -> None:
         self._change(b"UPDATE store SET value = value + %s WHERE name = 'clock_offset'", (Int8(ticks),))
-
-
-def _row(record: Record) -> tuple[bytes, ...]:
-    rank = record.rank()
-    return (record.key(), schema.encode(record)) if rank is None else (record.key(), rank, schema.encode(record))
 
 
 class Statements(NamedTuple):

@@ -85,6 +85,12 @@ RECORDS: tuple[type[Record], ...] = (
 encode = msgspec.msgpack.Encoder().encode
 
 
+def row_of(record: Record) -> tuple[bytes, ...]:
+    """Its columns, in their order."""
+    rank = record.rank()
+    return (record.key(), encode(record)) if rank is None else (record.key(), rank, encode(record))
+
+
 @cache
 def decoder(kind: type[R]) -> msgspec.msgpack.Decoder[R]:
     return msgspec.msgpack.Decoder(kind)

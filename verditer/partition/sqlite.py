@@ -15,7 +15,7 @@ import shutil
 import sqlite3
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from time import monotonic
@@ -23,14 +23,13 @@ from typing import TypeVar
 
 from verditer.core.clock import HybridClock
 from verditer.core.dates import system_ticks
-from verditer.core.records.record import Record, Span
+from verditer.core.records.record import Record
 from verditer.partition import migrations, schema
-from verditer.partition.engine import Mark, Scope, TooLong, Transaction
+from verditer.partition.engine import Scope, TooLong, Transaction
 from verditer.partition.shared import SharedStore, Turn
 from verditer.partition.sqlite_commit import LOG_PAGES, Keeper, Work, Writer
 from verditer.partition.sqlite_rows import OFFSET, Parents, RowTransaction
 
-R = TypeVar("R", bound=Record)
 T = TypeVar("T")
 
 READERS = 2
@@ -118,18 +117,19 @@ class SqliteEngine:
         return await asyncio.get_running_loop().run_in_executor(self._readers, self._scan, body)
 
     async def write(self, scope: Scope, body: Callable[[Transaction], T]) -> T:
-        done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        self._writer.add(Work(body, done, None))
-        return await done
+        return await self._enqueue(body)
 
     async def move_clock(self, ticks: int) -> None:
         def move(tx: Transaction) -> int:
             assert isinstance(tx, RowTransaction)
             return tx.move_offset(ticks)
 
-        done: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-        self._writer.add(Work(move, done, self._shared.move_clock_to))
-        await done
+        await self._enqueue(move, self._shared.move_clock_to)
+
+    def _enqueue(self, body: Callable[[Transaction], T], committed: Callable[[T], None] | None = None) -> "asyncio.Future[T]":
+        done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        self._writer.add(Work(body, done, committed))
+        return done
 
     def _make_scratch(self) -> Path:
         shared_memory = Path("/dev/shm")
@@ -184,7 +184,7 @@ class _Reader:
         if self._snapshot != self._shared.commits:
             self._begin()
         try:
-            return body(_Glance(self._connection, self._clock, self._parents, self._watch))
+            return body(RowTransaction(self._connection, self._clock, self._parents, watch=self._watch))
         except sqlite3.OperationalError as problem:
             if problem.sqlite_errorcode != sqlite3.SQLITE_INTERRUPT:
                 raise
@@ -216,17 +216,3 @@ class _Reader:
 
     def close(self) -> None:
         self._connection.close()
-
-
-class _Glance(RowTransaction):
-    """A short read. SQLite itself looks at the clock while a sieve is at work."""
-
-    PACED = False
-
-    def __init__(self, connection: sqlite3.Connection, clock: HybridClock, parents: Parents, watch: Callable[[], None]) -> None:
-        super().__init__(connection, clock, parents)
-        self._watch = watch
-
-    def _sift(self, kind: type[R], span: Span, limit: int | None, reverse: bool, sieve: Sequence[Mark]) -> Iterator[R]:
-        self._watch()
-        return super()._sift(kind, span, limit, reverse, sieve)

@@ -3,7 +3,7 @@
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from verditer.core.clock import HybridClock
 from verditer.core.records.record import Part, Record, Span, key_of
@@ -41,12 +41,6 @@ class _Statements(Generic[R]):
         self.decode = schema.decoder(kind).decode
 
 
-def _row(record: Record) -> tuple[bytes | None, ...]:
-    if record.RANK:
-        return record.key(), record.rank(), schema.encode(record)
-    return record.key(), schema.encode(record)
-
-
 OFFSET = "SELECT value FROM store WHERE name = 'clock_offset'"
 _ADD = "INSERT INTO counter VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = value + excluded.value"
 
@@ -69,12 +63,19 @@ class RowTransaction:
     """Reads see the state at BEGIN, and what this transaction has written since. A body that touches more than `records` of them
     is stopped there by `TooLong`, and runs again in a thread."""
 
-    PACED: ClassVar[bool] = True
-
-    def __init__(self, connection: sqlite3.Connection, clock: HybridClock, parents: Parents, records: int = UNBOUND) -> None:
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        clock: HybridClock,
+        parents: Parents,
+        records: int = UNBOUND,
+        watch: Callable[[], None] | None = None,
+    ) -> None:
+        """`watch` is called before a sieve is at work, where SQLite itself looks at the clock then."""
         self._execute = connection.execute
         self._parents = parents
         self._left = records
+        self._watch = watch
         self.written = False
         self.now = clock.now()
         self.tick = clock.tick
@@ -127,10 +128,12 @@ class RowTransaction:
     def _sift(self, kind: type[R], span: Span, limit: int | None, reverse: bool, sieve: Sequence[Mark]) -> Iterator[R]:
         """What fails the sieve is passed over inside SQLite, without waking Python. One record in some hundred passes anyway,
         so that the reader gets to look at the clock; unless SQLite does so itself."""
+        if self._watch is not None:
+            self._watch()
         condition, values = sieve_of(tuple(sieve))
         rows = self._execute(
             f"SELECT body FROM {kind.TABLE} WHERE key >= ? AND key < ?"
-            f" AND ({condition}{' OR random() & 127 = 0' if self.PACED else ''})"
+            f" AND ({condition}{' OR random() & 127 = 0' if self._watch is None else ''})"
             f" ORDER BY key {'DESC' if reverse else 'ASC'} LIMIT ?",
             (*span, *values, -1 if limit is None else limit),
         )
@@ -141,11 +144,11 @@ class RowTransaction:
         self.written = True
         if record.PARENT:
             self._parents.clear()
-        self._execute(_statements(type(record)).put, _row(record))
+        self._execute(_statements(type(record)).put, schema.row_of(record))
 
     def insert(self, record: Record) -> bool:
         self._spend()
-        if self._execute(_statements(type(record)).insert, _row(record)).rowcount == 0:
+        if self._execute(_statements(type(record)).insert, schema.row_of(record)).rowcount == 0:
             return False
         self.written = True
         if record.PARENT:
@@ -165,7 +168,7 @@ class RowTransaction:
         self.written, kind = True, type(records[0])
         self._parents.clear()
         marks = ",".join(["(?, ?, ?)" if kind.RANK else "(?, ?)"] * len(records))
-        values = [value for each in records for value in _row(each)]
+        values = [value for each in records for value in schema.row_of(each)]
         self._execute(f"INSERT OR REPLACE INTO {kind.TABLE} VALUES {marks}", values)
 
     def delete(self, kind: type[Record], *key: Part) -> None:

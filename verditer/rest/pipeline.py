@@ -142,7 +142,7 @@ class Pipeline:
         return address
 
     def _version(self, exchange: Exchange, address: Address) -> str | None:
-        """Any date is served."""
+        """Any date is served. None where the request names none."""
         if exchange.outer is not None:
             return exchange.outer.version
         query = address.query
