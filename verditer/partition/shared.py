@@ -15,7 +15,7 @@ from pathlib import Path
 from verditer.partition.engine import EngineUnavailable
 
 PATIENCE_SECONDS = 1.0  # workers whose parent was killed need a moment to follow it
-_OFFSET, _LATEST, _COMMITS, _ROWS = range(4)
+_OFFSET, _LATEST, _COMMITS, _SYNCED, _FAILED, _ROWS = range(6)
 
 
 class SharedStore:
@@ -53,6 +53,29 @@ class SharedStore:
     def commits(self) -> int:
         """Odd while somebody commits. Equal and even before and after: nothing was committed in between."""
         return self._words[_COMMITS]
+
+    @property
+    def visible(self) -> int:
+        """How many commits somebody may have seen by now, the one on its way among them."""
+        return (self._words[_COMMITS] + 1) & ~1
+
+    @property
+    def synced(self) -> int:
+        """As many commits at least are on the disk."""
+        return self._words[_SYNCED]
+
+    def synced_up_to(self, commits: int) -> None:
+        """Should another worker come in between, the number is too low for a moment: somebody syncs once more than he had to."""
+        if commits > self._words[_SYNCED]:
+            self._words[_SYNCED] = commits
+
+    @property
+    def failed(self) -> bool:
+        """A sync did."""
+        return self._words[_FAILED] != 0
+
+    def fail(self) -> None:
+        self._words[_FAILED] = 1
 
     @property
     def rows(self) -> int:

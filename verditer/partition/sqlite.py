@@ -1,8 +1,8 @@
 """The embedded engine: one SQLite file in WAL mode, every acknowledged write synced.
 
-All bodies that wait run one after another, are committed at once and then answered: a sync is shared by whoever came while the
-last one ran (group commit, `sqlite_commit.py`). Short reads run inline on a connection of their own, which in WAL mode is a
-snapshot that neither waits nor is waited for (`_Reader`); long ones run on reader threads.
+All bodies that wait run one after another, are committed at once, synced and then answered: a sync is shared by whoever came
+while the last one ran (group commit, `sqlite_commit.py`, `sqlite_log.py`). Short reads run inline on a connection of their own,
+which in WAL mode is a snapshot that waits for nothing but the sync of what it shows (`_Reader`); long ones run on reader threads.
 
 Several workers, forked by one process, may serve one folder (`shared.py`): their writers take turns, batch by batch, and each
 issues ticks of its own number.
@@ -27,7 +27,8 @@ from verditer.core.records.record import Record
 from verditer.partition import migrations, schema
 from verditer.partition.engine import Scope, TooLong, Transaction
 from verditer.partition.shared import SharedStore, Turn
-from verditer.partition.sqlite_commit import LOG_PAGES, Keeper, Work, Writer
+from verditer.partition.sqlite_commit import Work, Writer
+from verditer.partition.sqlite_log import Keeper, Log
 from verditer.partition.sqlite_rows import OFFSET, Parents, RowTransaction
 
 T = TypeVar("T")
@@ -70,11 +71,13 @@ class SqliteEngine:
             self._let_go()
             raise
         self._clock = HybridClock(self._shared.clock(self._source), self._number, floor)
+        self._log = Log(self._shared, durable=self._scratch is None)
+        self._log.sync()  # who was killed may have left what is not
         self._reader = _Reader(self._connect(), self._clock, self._shared)
         self._readers = ThreadPoolExecutor(READERS, "verditer-reader")
         self._local = threading.local()
         self._opened: list[sqlite3.Connection] = []
-        self._writer = Writer(writer, self._clock, floor, self._number, self._shared, turn)
+        self._writer = Writer(writer, self._clock, floor, self._number, self._shared, turn, self._log, self._reader.end)
         self._keeper = Keeper(self._connect(), self._shared) if self._number == 0 else None
 
     def _open_writer(self) -> tuple[sqlite3.Connection, int]:
@@ -99,6 +102,7 @@ class SqliteEngine:
         self._reader.close()
         for connection in self._opened:
             connection.close()
+        self._log.close()
         self._let_go()
 
     def _let_go(self) -> None:
@@ -111,7 +115,11 @@ class SqliteEngine:
         return self._clock.now()
 
     async def read(self, scope: Scope, body: Callable[[Transaction], T]) -> T:
-        return self._reader.run(body)
+        try:
+            return self._reader.run(body)
+        finally:
+            if self._log.is_behind(self._reader.seen):
+                await self._log.catch_up(self._reader.seen)
 
     async def scan(self, scope: Scope, body: Callable[[Transaction], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._readers, self._scan, body)
@@ -141,8 +149,8 @@ class SqliteEngine:
         connection = sqlite3.connect(self._file, isolation_level=None, check_same_thread=False, cached_statements=256)
         connection.execute("PRAGMA page_size = 8192")  # a 1 KiB blob stays on its page; see docs/decisions
         connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute(f"PRAGMA synchronous = {'OFF' if self._scratch else 'FULL'}")
-        connection.execute(f"PRAGMA wal_autocheckpoint = {LOG_PAGES + LOG_PAGES // 2}")  # should `Keeper` not keep up
+        connection.execute(f"PRAGMA synchronous = {'OFF' if self._scratch else 'NORMAL'}")  # commits are synced by `Log`
+        connection.execute("PRAGMA wal_autocheckpoint = 0")  # and moved by `Keeper`
         connection.execute("PRAGMA cache_size = -16384")
         connection.execute("PRAGMA mmap_size = 268435456")
         return connection
@@ -157,6 +165,7 @@ class SqliteEngine:
             return body(RowTransaction(connection, self._clock, {}))
         finally:
             connection.execute("COMMIT")
+            self._log.catch_up_here(self._shared.visible)
 
 
 def _prepare(connection: sqlite3.Connection, records: Sequence[type[Record]]) -> None:
@@ -176,6 +185,7 @@ class _Reader:
         self._clock = clock
         self._shared = shared
         self._snapshot = NO_SNAPSHOT  # the number of commits it was taken at
+        self.seen = 0  # there may be so many commits in it
         self._parents: Parents = {}
         self._until = math.inf  # when a sieve has been at work for too long
         connection.set_progress_handler(lambda: monotonic() > self._until, LOOK_AT_CLOCK_EVERY)
@@ -201,14 +211,15 @@ class _Reader:
         if self._connection.in_transaction:
             self._connection.execute("COMMIT")
         else:
-            asyncio.get_running_loop().call_soon(self._end)
+            asyncio.get_running_loop().call_soon(self.end)
         self._parents.clear()
         commits = self._shared.commits
         self._connection.execute("BEGIN")
         self._connection.execute(OFFSET).fetchone()
-        self._snapshot = commits if commits == self._shared.commits and not commits & 1 else NO_SNAPSHOT
+        self.seen = self._shared.visible
+        self._snapshot = commits if commits == self.seen else NO_SNAPSHOT
 
-    def _end(self) -> None:
+    def end(self) -> None:
         """Soon, since a snapshot keeps the log from beginning anew."""
         self._snapshot = NO_SNAPSHOT
         if self._connection.in_transaction:

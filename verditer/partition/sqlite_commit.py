@@ -1,4 +1,4 @@
-"""Commits of the embedded engine: bodies in batches, one sync each, in turn with the other workers; and the log they leave."""
+"""Commits of the embedded engine: bodies in batches, one commit and one sync each, in turn with the other workers."""
 
 import asyncio
 import contextlib
@@ -16,15 +16,13 @@ from verditer.core.dates import seconds
 from verditer.core.errors import Code, StorageError
 from verditer.partition.engine import EngineUnavailable, TooLong, Transaction
 from verditer.partition.shared import SharedStore, Turn
+from verditer.partition.sqlite_log import Log
 from verditer.partition.sqlite_rows import BRIEF, UNBOUND, Parents, RowTransaction
 
 BATCH = 256  # bodies in one commit: a bound on how long the first of them waits
 LOOP_SECONDS = 0.01  # how long one batch may keep the loop
 MAX_TRIES = 4  # on the loop
 TICK_RESERVE = seconds(0.1)  # ticks are reserved ahead this far, so a restart can never issue one again
-LOG_PAGES = 2000  # 16 MB: beyond that the log begins anew
-KEEP_ROWS = 1000  # a row written is a page at most, mostly
-KEEP_SECONDS = 0.05
 
 
 class Work:
@@ -53,12 +51,21 @@ class Work:
 class Writer:
     """Batch after batch, one commit each, in turn with the other workers' writers.
 
-    Bodies run on the loop: in a thread beside it they would wait for the interpreter at every statement, with the turn in hand.
-    What waits for others does so in the thread: for the turn, for the disk. Long bodies run there too.
+    Bodies run on the loop, and are committed there: in a thread beside it they would wait for the interpreter at every
+    statement, with the turn in hand. What waits for others does so in the thread: for the turn, for the disk. Long bodies run
+    there too.
     """
 
     def __init__(
-        self, connection: sqlite3.Connection, clock: HybridClock, reserved: int, number: int, shared: SharedStore, turn: Turn
+        self,
+        connection: sqlite3.Connection,
+        clock: HybridClock,
+        reserved: int,
+        number: int,
+        shared: SharedStore,
+        turn: Turn,
+        log: Log,
+        end_snapshot: Callable[[], None],
     ) -> None:
         self._connection = connection
         self._clock = clock
@@ -66,6 +73,8 @@ class Writer:
         self._number = number
         self._shared = shared
         self._turn = turn
+        self._log = log
+        self._end_snapshot = end_snapshot
         self._loop = asyncio.get_running_loop()
         self._rows = connection.total_changes
         self._waiting: list[Work] = []
@@ -108,14 +117,15 @@ class Writer:
 
     def _run(self) -> None:
         batch, self._waiting = self._waiting[:BATCH], self._waiting[BATCH:]
+        self._end_snapshot()  # nobody can use it afterwards, and it would keep the log from beginning anew
         try:
-            ran = self._run_bodies(batch, BRIEF)
+            self._write(batch, BRIEF)
         except TooLong:
             for work in batch:
                 work.error = None
-            self._orders.put(lambda: self._finish(batch, self._run_bodies(batch, UNBOUND)))
+            self._orders.put(lambda: self._write_long(batch))
         else:
-            self._orders.put(lambda: self._finish(batch, ran))
+            self._orders.put(lambda: self._finish(batch))
 
     def _settle(self, batch: list[Work]) -> None:
         for work in batch:
@@ -133,12 +143,25 @@ class Writer:
         with contextlib.suppress(RuntimeError):
             self._loop.call_soon_threadsafe(self._run)
 
-    def _finish(self, batch: list[Work], ran: bool) -> None:
-        if ran:
-            self._commit(batch)
-        self._turn.pass_on()
+    def _write_long(self, batch: list[Work]) -> None:
+        self._write(batch, UNBOUND)
+        self._finish(batch)
+
+    def _finish(self, batch: list[Work]) -> None:
+        try:
+            self._log.sync()
+        except EngineUnavailable as error:
+            self._fail(batch, error)
         with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
             self._loop.call_soon_threadsafe(self._settle, batch)
+
+    # On either.
+
+    def _write(self, batch: list[Work], records: int) -> None:
+        """With the turn in hand, which is passed on before the sync."""
+        if self._run_bodies(batch, records):
+            self._commit(batch)
+        self._turn.pass_on()
 
     def _commit(self, batch: list[Work]) -> None:
         try:
@@ -156,8 +179,6 @@ class Writer:
             self._tell_workers(batch)
         except Exception as error:
             self._fail(batch, error)
-
-    # On either.
 
     def _run_bodies(self, batch: list[Work], records: int) -> bool:
         """One transaction for the batch. A body that fails after it wrote spoils it: the others run again without that one.
@@ -228,42 +249,3 @@ def _refusal(error: Exception) -> Exception:
     if getattr(error, "sqlite_errorname", "") == "SQLITE_FULL":
         return StorageError(Code.InsufficientStorage)
     return EngineUnavailable(str(error))
-
-
-class Keeper:
-    """Moves what was committed from the log into the file, beside the writers and not in one of their commits. Only to begin the
-    log anew do they have to stand still for a moment: by then all but the last few pages have been moved."""
-
-    def __init__(self, connection: sqlite3.Connection, shared: SharedStore) -> None:
-        self._connection = connection
-        self._shared = shared
-        self._turn = Turn(shared.folder)
-        self._stopped = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="verditer-keeper")
-        self._thread.start()
-
-    def stop(self) -> None:
-        self._stopped.set()
-        self._thread.join()
-        self._connection.close()
-        self._turn.close()
-
-    def _run(self) -> None:
-        moved = 0
-        while not self._stopped.wait(KEEP_SECONDS):
-            rows = self._shared.rows
-            if rows - moved >= KEEP_ROWS:
-                moved = rows
-                with contextlib.suppress(sqlite3.Error):  # a full disk, say: the log grows until there is room again
-                    self._move()
-
-    def _move(self) -> None:
-        if self._checkpoint() > LOG_PAGES:
-            self._checkpoint()  # what came during the first
-            with self._turn.taken():
-                self._checkpoint()
-
-    def _checkpoint(self) -> int:
-        """How many pages the log has. Readers and writers go on meanwhile."""
-        (_, pages, _) = self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
-        return int(pages)

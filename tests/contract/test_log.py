@@ -1,0 +1,192 @@
+"""The embedded engine's log: nobody is told of a commit before it is on the disk, nor waits for the disk without need."""
+
+import asyncio
+import errno
+import os
+import random
+import shutil
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.contract.stores import Note, SqliteStore, WorkersStore, opened
+from verditer.core.records.record import span_of
+from verditer.partition.engine import Engine, EngineUnavailable, Transaction
+
+SCOPE = ("account", "blob", "container", "blob")
+PATIENCE_SECONDS = 10
+
+
+class Disk:
+    """Stands before the real one: a sync waits while it is shut, and fails while it is broken."""
+
+    def __init__(self) -> None:
+        self.asked = threading.Semaphore(0)
+        self.broken = False
+        self._open = threading.Event()
+        self._open.set()
+        self._sync = os.fdatasync
+
+    def fdatasync(self, file: int) -> None:
+        self.asked.release()
+        self._open.wait()
+        if self.broken:
+            raise OSError(errno.EIO, "Input/output error")
+        self._sync(file)
+
+    def shut(self) -> None:
+        while self.asked.acquire(blocking=False):
+            pass
+        self._open.clear()
+
+    def open(self) -> None:
+        self._open.set()
+
+    async def is_asked(self, times: int = 1) -> None:
+        for _ in range(times):
+            assert await asyncio.to_thread(self.asked.acquire, timeout=PATIENCE_SECONDS)
+
+
+@pytest.fixture
+def disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
+    disk = Disk()
+    monkeypatch.setattr(os, "fdatasync", disk.fdatasync)
+    return disk
+
+
+@pytest.fixture
+def workers(tmp_path: Path) -> WorkersStore:
+    return WorkersStore(tmp_path / "store")
+
+
+@asynccontextmanager
+async def both(workers: WorkersStore, disk: Disk) -> AsyncIterator[tuple[Engine, Engine]]:
+    """Two workers, whose disk is open again in the end."""
+    async with opened(workers) as one, opened(workers) as other:
+        try:
+            yield one, other
+        finally:
+            disk.open()
+
+
+def setting(name: str, value: int = 0) -> Callable[[Transaction], None]:
+    return lambda tx: tx.put(Note(space=1, name=name, value=value))
+
+
+def look(tx: Transaction) -> list[str]:
+    return [note.name for note in tx.scan(Note, span_of(1))]
+
+
+def refuse_if_there(tx: Transaction) -> None:
+    if look(tx):
+        raise LookupError
+
+
+async def test_nobody_is_told_of_a_commit_before_it_is_synced(workers: WorkersStore, disk: Disk) -> None:  # contract G6
+    async with both(workers, disk) as (one, other):
+        disk.shut()
+        write = asyncio.ensure_future(one.write(SCOPE, setting("a")))
+        await disk.is_asked()  # it is committed, and would be seen
+        readers: list[Awaitable[object]] = [
+            *[engine.read(SCOPE, look) for engine in (one, other)],
+            *[engine.scan(SCOPE, look) for engine in (one, other)],
+            *[engine.read(SCOPE, refuse_if_there) for engine in (one, other)],
+            other.write(SCOPE, refuse_if_there),
+        ]
+        waiting = [write, *[asyncio.ensure_future(reader) for reader in readers]]
+        await disk.is_asked(5)  # once for the reads of each, once for each scan, once for the write
+        assert not any(each.done() for each in waiting)
+        disk.open()
+        assert await asyncio.gather(*waiting[:5]) == [None, ["a"], ["a"], ["a"], ["a"]]
+        for refused in waiting[5:]:
+            with pytest.raises(LookupError):
+                await refused
+
+
+async def test_a_read_of_what_is_synced_asks_no_disk(workers: WorkersStore, disk: Disk) -> None:
+    async with both(workers, disk) as (one, other):
+        await one.write(SCOPE, setting("a"))
+        disk.shut()
+        for engine in (one, other):
+            assert await engine.read(SCOPE, look) == ["a"]
+            assert await engine.scan(SCOPE, look) == ["a"]
+        assert not disk.asked.acquire(blocking=False)
+
+
+async def test_a_worker_writes_while_another_waits_for_its_sync(workers: WorkersStore, disk: Disk) -> None:
+    async with both(workers, disk) as (one, other):
+        disk.shut()
+        first = asyncio.ensure_future(one.write(SCOPE, setting("a")))
+        await disk.is_asked()
+        second = asyncio.ensure_future(other.write(SCOPE, setting("b")))
+        await disk.is_asked()  # by the other: it has had its turn
+        assert not first.done()
+        disk.open()
+        await asyncio.gather(first, second)
+        assert await one.read(SCOPE, look) == ["a", "b"]
+
+
+async def test_a_sync_that_failed_is_the_last_one(workers: WorkersStore, disk: Disk) -> None:  # contract G6
+    """The kernel forgets what it could not write, and says so once."""
+    async with opened(workers) as one, opened(workers) as other:
+        await one.write(SCOPE, setting("kept"))
+        disk.broken = True
+        with pytest.raises(EngineUnavailable, match="Input/output error"):
+            await one.write(SCOPE, setting("lost"))
+        disk.broken = False
+        for engine in (one, other):
+            with pytest.raises(EngineUnavailable, match="started anew"):
+                await engine.write(SCOPE, setting("later"))
+            for reading in (engine.read, engine.scan):
+                with pytest.raises(EngineUnavailable, match="started anew"):
+                    await reading(SCOPE, look)
+    workers.together.close()
+    async with opened(SqliteStore(workers.together.folder)) as engine:
+        assert "kept" in await engine.read(SCOPE, look)
+        await engine.write(SCOPE, setting("again"))
+        assert "again" in await engine.read(SCOPE, look)
+
+
+async def test_what_was_acknowledged_is_in_the_files_as_they_were_when_last_synced(
+    workers: WorkersStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:  # contract G6
+    """The power fails at any moment: what is left for sure is what the files held when the last sync that has ended began."""
+    seed = random.randrange(1 << 32)
+    print(f"seed {seed}")
+    chance, lock, sync = random.Random(seed), threading.Lock(), os.fdatasync
+    begun, ended = 0, -1
+    known_at: dict[str, int] = {}  # what somebody was told of, by writing or reading it: the last sync that had ended by then
+
+    def fdatasync(file: int) -> None:
+        nonlocal begun, ended
+        with lock:
+            number, begun = begun, begun + 1
+            shutil.copytree(workers.together.folder, tmp_path / f"left{number}", ignore=shutil.ignore_patterns("*.lock", "*-shm"))
+        sync(file)
+        with lock:
+            ended = max(ended, number)
+
+    async def work(engine: Engine, names: list[str]) -> None:
+        for name in names:
+            told = [name]
+            if chance.random() < 0.7:
+                await engine.write(SCOPE, setting(name))
+            else:
+                told = await engine.read(SCOPE, look)
+            for each in told:
+                known_at.setdefault(each, ended)
+
+    async with opened(workers) as one, opened(workers) as other:
+        monkeypatch.setattr(os, "fdatasync", fdatasync)
+        names = [[f"{writer}-{number}" for number in range(12)] for writer in range(8)]
+        await asyncio.gather(*[work((one, other)[writer % 2], names[writer]) for writer in range(8)])
+        monkeypatch.setattr(os, "fdatasync", sync)
+    left = {number for number in known_at.values() if number >= 0}
+    assert len(left) > 5
+    for number in chance.sample(sorted(left), 5):
+        async with opened(SqliteStore(tmp_path / f"left{number}")) as engine:
+            found = set(await engine.read(SCOPE, look))
+            assert {name for name, known in known_at.items() if known <= number} <= found
