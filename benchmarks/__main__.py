@@ -128,12 +128,12 @@ def side(name: str, plan: Plan) -> AbstractContextManager[Side]:
 
 
 def profile(name: str, plan: Plan) -> int:
-    """The question's load against our server alone, under cProfile."""
+    """The question's load against our server alone, under cProfile: one process, for a profiler does not follow a fork."""
     check_names([name], QUESTIONS)
     question = chosen(QUESTIONS, [name])[0]
     output = ROOT / "benchmarks" / "results" / f"{name}.prof"
     output.parent.mkdir(exist_ok=True)
-    profiled = sides.verditer(wrapper=("-m", "cProfile", "-o", str(output)))
+    profiled = sides.verditer(wrapper=("-m", "cProfile", "-o", str(output)), options=("--workers", "1"))
     with driver.running([profiled], plan.folder, question.service) as (server,):
         question.prepare(server)
         question.measure(server, Load(connections=question.connections, seconds=plan.seconds))

@@ -44,7 +44,7 @@ def install_azurite() -> None:
     subprocess.run(["npm", "install", "--no-audit", "--no-fund", "--loglevel=error", *packages], cwd=RIVAL, check=True)
 
 
-def verditer(label: str = "Verditer", source: Path = ROOT, wrapper: tuple[str, ...] = ()) -> Side:
+def verditer(label: str = "Verditer", source: Path = ROOT, wrapper: tuple[str, ...] = (), options: tuple[str, ...] = ()) -> Side:
     """Our server from the package in `source`; `wrapper` are interpreter options such as a profiler."""
     program = Path(sys.executable).parent / "verditer"
     if not program.exists():
@@ -54,7 +54,7 @@ def verditer(label: str = "Verditer", source: Path = ROOT, wrapper: tuple[str, .
     def command(folder: Path, ports: dict[str, int], service: str) -> list[str]:
         others = ["--filePort", "0", "--adminPort", "0"]  # any free one: nothing is asked there
         addresses = [word for service, port in ports.items() for word in (f"--{service}Port", str(port))]
-        return [sys.executable, *wrapper, str(program), "--location", str(folder), *addresses, *others, "--silent"]
+        return [sys.executable, *wrapper, str(program), "--location", str(folder), *addresses, *others, *options, "--silent"]
 
     return Side(label=label, command=command, environment={"PYTHONPATH": str(source)})
 

@@ -27,7 +27,7 @@ from verditer.core.records.record import Record
 from verditer.partition import migrations, schema
 from verditer.partition.engine import Scope, TooLong, Transaction
 from verditer.partition.shared import SharedStore, Turn
-from verditer.partition.sqlite_commit import Work, Writer
+from verditer.partition.sqlite_commit import Writer
 from verditer.partition.sqlite_log import Keeper, Log
 from verditer.partition.sqlite_rows import OFFSET, Parents, RowTransaction
 
@@ -125,19 +125,14 @@ class SqliteEngine:
         return await asyncio.get_running_loop().run_in_executor(self._readers, self._scan, body)
 
     async def write(self, scope: Scope, body: Callable[[Transaction], T]) -> T:
-        return await self._enqueue(body)
+        return await self._writer.add(body)
 
     async def move_clock(self, ticks: int) -> None:
         def move(tx: Transaction) -> int:
             assert isinstance(tx, RowTransaction)
             return tx.move_offset(ticks)
 
-        await self._enqueue(move, self._shared.move_clock_to)
-
-    def _enqueue(self, body: Callable[[Transaction], T], committed: Callable[[T], None] | None = None) -> "asyncio.Future[T]":
-        done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        self._writer.add(Work(body, done, committed))
-        return done
+        await self._writer.add(move, self._shared.move_clock_to)
 
     def _make_scratch(self) -> Path:
         shared_memory = Path("/dev/shm")
@@ -184,6 +179,7 @@ class _Reader:
         self._connection = connection
         self._clock = clock
         self._shared = shared
+        self._loop = asyncio.get_running_loop()
         self._snapshot = NO_SNAPSHOT  # the number of commits it was taken at
         self.seen = 0  # there may be so many commits in it
         self._parents: Parents = {}
@@ -211,7 +207,7 @@ class _Reader:
         if self._connection.in_transaction:
             self._connection.execute("COMMIT")
         else:
-            asyncio.get_running_loop().call_soon(self.end)
+            self._loop.call_soon(self.end)
         self._parents.clear()
         commits = self._shared.commits
         self._connection.execute("BEGIN")

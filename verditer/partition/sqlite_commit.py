@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable
 from math import inf
 from time import perf_counter
-from typing import Any
+from typing import Any, TypeVar
 
 from verditer.core.clock import HybridClock
 from verditer.core.dates import seconds
@@ -18,6 +18,8 @@ from verditer.partition.engine import EngineUnavailable, TooLong, Transaction
 from verditer.partition.shared import SharedStore, Turn
 from verditer.partition.sqlite_log import Log
 from verditer.partition.sqlite_rows import BRIEF, UNBOUND, Parents, RowTransaction
+
+T = TypeVar("T")
 
 BATCH = 256  # bodies in one commit: a bound on how long the first of them waits
 LOOP_SECONDS = 0.01  # how long one batch may keep the loop
@@ -84,11 +86,13 @@ class Writer:
         self._thread = threading.Thread(target=self._follow_orders, name="verditer-writer")
         self._thread.start()
 
-    def add(self, work: Work) -> None:
-        self._waiting.append(work)
+    def add(self, body: Callable[[Transaction], T], committed: Callable[[T], None] | None = None) -> "asyncio.Future[T]":
+        done: asyncio.Future[T] = self._loop.create_future()
+        self._waiting.append(Work(body, done, committed))
         if not self._busy:
             self._busy = True
             self._loop.call_soon(self._begin)  # behind whoever else comes in this turn of the loop
+        return done
 
     async def close(self) -> None:
         """When everything that was added has its outcome."""
