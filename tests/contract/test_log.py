@@ -15,6 +15,7 @@ import pytest
 from tests.contract.stores import Note, SqliteStore, WorkersStore, opened
 from verditer.core.records.record import span_of
 from verditer.partition.engine import Engine, EngineUnavailable, Transaction
+from verditer.partition.sqlite_commit import changes_between
 
 SCOPE = ("account", "blob", "container", "blob")
 PATIENCE_SECONDS = 10
@@ -67,7 +68,8 @@ async def both(workers: WorkersStore, disk: Disk) -> AsyncIterator[tuple[Engine,
     """Two workers, whose disk is open again in the end."""
     async with opened(workers) as one, opened(workers) as other:
         try:
-            yield one, other
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                yield one, other
         finally:
             disk.open()
 
@@ -116,6 +118,22 @@ async def test_a_read_of_what_is_synced_asks_no_disk(workers: WorkersStore, disk
         assert not disk.asked.acquire(blocking=False)
 
 
+async def test_who_is_refused_asks_no_disk(workers: WorkersStore, disk: Disk) -> None:
+    async with both(workers, disk) as (one, other):
+        await asyncio.gather(one.write(SCOPE, setting("a")), other.write(SCOPE, setting("b")))
+        disk.shut()
+        for engine in (one, other):
+            with pytest.raises(LookupError):
+                await engine.write(SCOPE, refuse_if_there)
+        assert not disk.asked.acquire(blocking=False)
+
+
+def test_changes_are_counted_beyond_what_sqlite_can_count() -> None:
+    assert changes_between(7, 9) == 2
+    assert changes_between(2**31 - 1, -(2**31) + 1) == 2
+    assert changes_between(-1, 3) == 4
+
+
 async def test_a_worker_writes_while_another_waits_for_its_sync(workers: WorkersStore, disk: Disk) -> None:
     async with both(workers, disk) as (one, other):
         disk.shut()
@@ -139,13 +157,15 @@ async def test_a_sync_that_failed_is_the_last_one(workers: WorkersStore, disk: D
         disk.broken = False
         for engine in (one, other):
             with pytest.raises(EngineUnavailable, match="started anew"):
-                await engine.write(SCOPE, setting("later"))
+                await engine.write(SCOPE, setting("never"))
             for reading in (engine.read, engine.scan):
                 with pytest.raises(EngineUnavailable, match="started anew"):
                     await reading(SCOPE, look)
     workers.together.close()
     async with opened(SqliteStore(workers.together.folder)) as engine:
-        assert "kept" in await engine.read(SCOPE, look)
+        found = await engine.read(SCOPE, look)
+        assert "kept" in found
+        assert "never" not in found
         await engine.write(SCOPE, setting("again"))
         assert "again" in await engine.read(SCOPE, look)
 

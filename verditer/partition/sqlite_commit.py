@@ -78,7 +78,7 @@ class Writer:
         self._log = log
         self._end_snapshot = end_snapshot
         self._loop = asyncio.get_running_loop()
-        self._rows = connection.total_changes
+        self._changes = connection.total_changes  # when last committed
         self._waiting: list[Work] = []
         self._busy = False  # a batch is on its way, or about to be
         self._idle = asyncio.Event()
@@ -153,7 +153,7 @@ class Writer:
 
     def _finish(self, batch: list[Work]) -> None:
         try:
-            self._log.sync()
+            self._log.catch_up_here(self._shared.visible)
         except EngineUnavailable as error:
             self._fail(batch, error)
         with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
@@ -163,7 +163,7 @@ class Writer:
 
     def _write(self, batch: list[Work], records: int) -> None:
         """With the turn in hand, which is passed on before the sync."""
-        if self._run_bodies(batch, records):
+        if not self._shared.failed and self._run_bodies(batch, records):
             self._commit(batch)
         self._turn.pass_on()
 
@@ -173,12 +173,16 @@ class Writer:
             if self._clock.last > reserved:
                 reserved = self._clock.last + TICK_RESERVE
                 self._store_tick(reserved)
+            rows = changes_between(self._changes, self._connection.total_changes)
+            if rows == 0:  # all were refused, say: there is nothing to see, and nothing to sync
+                self._connection.execute("COMMIT")
+                return
             self._shared.committing()
             try:
                 self._connection.execute("COMMIT")
             finally:
-                rows, self._rows = self._rows, self._connection.total_changes
-                self._shared.committed(self._clock.now(), self._rows - rows)
+                self._changes = self._connection.total_changes
+                self._shared.committed(self._clock.now(), rows)
             self._reserved = reserved
             self._tell_workers(batch)
         except Exception as error:
@@ -242,6 +246,11 @@ class Writer:
 
     def _store_tick(self, tick: int) -> None:
         self._connection.execute("UPDATE node SET reserved = ? WHERE number = ?", (tick, self._number))
+
+
+def changes_between(before: int, after: int) -> int:
+    """SQLite counts changes in 32 bits, with a sign: a few days of writing."""
+    return (after - before) & 0xFFFFFFFF
 
 
 def _refusal(error: Exception) -> Exception:
