@@ -14,6 +14,7 @@ from tests.simulation.servers import Fleet, Server
 from tests.simulation.test_races import marked
 
 ROUNDS = int(os.environ.get("VERDITER_KILLS", "4"))
+PATIENCE_SECONDS = 60
 SIZES = (10, 3_000, 60_000, 70_000, 400_000)
 
 
@@ -39,7 +40,7 @@ class Writer:
 
     def __init__(self, container: str, number: int, chance: random.Random) -> None:
         self.blobs = {f"{container}/{number}-{index}": Known() for index in range(3)}
-        self.acknowledged = 0
+        self.acknowledged = asyncio.Semaphore(0)  # once for each write
         self._chance = chance
         self._count = number * 1_000_000
 
@@ -75,7 +76,7 @@ class Writer:
         answer = await call  # type: ignore[misc]
         assert answer.status in (200, 201, 202), answer.outcome
         known.sure, known.etag, known.perhaps = wanted, answer.headers.get("etag", ""), []
-        self.acknowledged += 1
+        self.acknowledged.release()
 
     async def verify(self, client: Client) -> None:
         for path, known in self.blobs.items():
@@ -97,9 +98,14 @@ async def test_every_acknowledged_write_survives_a_kill(own_fleet: Fleet, contai
         await client.create_container(container)
     writers = [Writer(container, number, chance) for number in range(10)]
     for _ in range(ROUNDS):
+        acknowledged = asyncio.Semaphore(0)
+        for writer in writers:
+            writer.acknowledged = acknowledged
         async with connected(own_fleet.ports, len(writers)) as clients:
             working = asyncio.ensure_future(together(clients, lambda client, number: writers[number].run(client, number)))
-            await asyncio.sleep(chance.uniform(0.1, 0.5))
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                for _ in range(chance.randint(11, 150)):  # the others are then at whatever point they are
+                    await acknowledged.acquire()
             own_fleet.restart()
             await working
         async with connected(own_fleet.ports, len(writers)) as clients:
@@ -107,7 +113,6 @@ async def test_every_acknowledged_write_survives_a_kill(own_fleet: Fleet, contai
             listed = (await clients[0].list_blobs(container)).body
             stored = {path for writer in writers for path, known in writer.blobs.items() if known.sure.data is not None}
             assert {f"{container}/{name}" for name in _names(listed)} == stored
-    assert sum(writer.acknowledged for writer in writers) > 10 * ROUNDS
     assert "ERROR" not in own_fleet.log, own_fleet.log
     assert "Traceback" not in own_fleet.log, own_fleet.log
 
