@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from verditer.partition.engine import EngineUnavailable
 from verditer.partition.shared import SharedStore, Turn
 
-LOG_PAGES = 1500  # 12 MB: beyond that the log begins anew
+LOG_PAGES = 2000  # 16 MB: beyond that the log begins anew
 KEEP_ROWS = 500  # a row written is a page at most, mostly
 KEEP_SECONDS = 0.05
 READERS_MILLISECONDS = 5  # a long scan may go on for longer: then the log does too
