@@ -170,6 +170,16 @@ async def test_a_sync_that_failed_is_the_last_one(workers: WorkersStore, disk: D
         assert "again" in await engine.read(SCOPE, look)
 
 
+async def test_a_failed_store_writes_nothing_and_shows_what_is_synced(workers: WorkersStore) -> None:  # contract G6
+    async with opened(workers) as one, opened(workers) as other:
+        await one.write(SCOPE, setting("kept"))
+        workers.together.fail()
+        for engine in (one, other):
+            with pytest.raises(EngineUnavailable, match="started anew"):
+                await engine.write(SCOPE, setting("never"))
+            assert await engine.read(SCOPE, look) == ["kept"]
+
+
 async def test_what_was_acknowledged_is_in_the_files_as_they_were_when_last_synced(
     workers: WorkersStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # contract G6

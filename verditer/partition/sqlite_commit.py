@@ -163,8 +163,12 @@ class Writer:
 
     def _write(self, batch: list[Work], records: int) -> None:
         """With the turn in hand, which is passed on before the sync."""
-        if not self._shared.failed and self._run_bodies(batch, records):
-            self._commit(batch)
+        try:
+            self._log.check()
+            if self._run_bodies(batch, records):
+                self._commit(batch)
+        except EngineUnavailable as error:
+            self._fail(batch, error)
         self._turn.pass_on()
 
     def _commit(self, batch: list[Work]) -> None:

@@ -39,16 +39,19 @@ class Log:
         A sync that failed is the last one: the kernel may have dropped what it could not write, and would report the next one as
         a success. What is on the disk is found out at the next start, where SQLite looks at the checksums.
         """
+        commits = self._shared.commits & ~1  # one that is on its way may not be written yet
+        try:
+            os.fdatasync(self._file)
+        except OSError as error:
+            self._shared.fail()
+            raise EngineUnavailable(f"the disk has failed to keep what was written: {error.strerror}") from error
+        self.check()  # another worker's may have failed meanwhile
+        self._shared.synced_up_to(commits)
+
+    def check(self) -> None:
+        """Refuses where a sync has failed."""
         if self._shared.failed:
             raise EngineUnavailable("the disk has failed to keep what was written; the server has to be started anew")
-        commits = self._shared.commits & ~1  # one that is on its way may not be written yet
-        if self._durable:
-            try:
-                os.fdatasync(self._file)
-            except OSError as error:
-                self._shared.fail()
-                raise EngineUnavailable(f"the disk has failed to keep what was written: {error.strerror}") from error
-        self._shared.synced_up_to(commits)
 
     def is_behind(self, commits: int) -> bool:
         return commits > self._shared.synced and self._durable
