@@ -36,7 +36,7 @@ def streaming(pieces: list[bytes], *, length: int | None = None, failure: Except
 # --- request bodies ---
 
 
-@pytest.mark.parametrize("size", [1, 70_000, 3 * MIB])
+@pytest.mark.parametrize("size", [1, 70_000, 512 * 1024, MIB + 1, 3 * MIB])
 @pytest.mark.parametrize("piece_bytes", [1 << 16, 1 << 20])
 def test_a_body_of_known_length_arrives_whole(size: int, piece_bytes: int) -> None:
     body = bytes(range(251)) * (size // 251 + 1)

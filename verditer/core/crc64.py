@@ -4,14 +4,14 @@ from collections.abc import Callable
 from functools import cache
 
 
-def crc64nvme(data: bytes, before: int = 0) -> int:
+def crc64nvme(data: bytes | bytearray, before: int = 0) -> int:
     """The checksum of `data`, or of all bytes so far where `before` is that of those that went ahead."""
     return _library()(data, before)
 
 
 @cache
-def _library() -> Callable[[bytes, int], int]:
+def _library() -> Callable[[bytes | bytearray, int], int]:
     from awscrt.checksums import crc64nvme
 
-    found: Callable[[bytes, int], int] = crc64nvme
+    found: Callable[[bytes | bytearray, int], int] = crc64nvme
     return found

@@ -33,11 +33,11 @@ class IncomingBody:
         self.ended = False
         self._discarded = False
         self._failed = False
-        self._pieces: list[bytes] = []
+        self._pieces: list[bytes | bytearray] = []
         self._source = source
         self._waiter: asyncio.Future[None] | None = None
 
-    async def read(self) -> bytes:
+    async def read(self) -> bytes | bytearray:
         while not self._pieces:
             if self._failed:
                 raise ClientGone
@@ -61,21 +61,21 @@ class IncomingBody:
             if self.length > limit:
                 raise StorageError(Code.RequestBodyTooLarge)
             if self.ended and len(self._pieces) == 1:  # it came with its head
-                return await self.read()
-        pieces: list[bytes] = []
+                return bytes(await self.read())
+        pieces: list[bytes | bytearray] = []
         size = 0
         while piece := await self.read():
             size += len(piece)
             if size > limit:
                 raise StorageError(Code.RequestBodyTooLarge)
             pieces.append(piece)
-        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+        return b"".join(pieces)  # one of them alone is not copied
 
     @property
     def waiting(self) -> bool:
         return self._waiter is not None
 
-    def feed(self, piece: bytes) -> None:
+    def feed(self, piece: bytes | bytearray) -> None:
         self.received += len(piece)
         if not self._discarded:
             self._pieces.append(piece)
@@ -98,7 +98,7 @@ class IncomingBody:
         self._pieces.clear()
         self.buffered = 0
 
-    def _next_piece(self) -> bytes:
+    def _next_piece(self) -> bytes | bytearray:
         pieces = self._pieces
         piece = pieces.pop(0)
         if not pieces or len(piece) >= _LARGE_BYTES:

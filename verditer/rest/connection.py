@@ -33,20 +33,21 @@ class Server(Protocol):
 
     handler: Handler
     limits: HttpLimits
+    scratch: memoryview
     stopping: bool
 
     def admit(self, connection: "HttpConnection") -> bool: ...
     def forget(self, connection: "HttpConnection") -> None: ...
 
 
-class HttpConnection(asyncio.Protocol):
+class HttpConnection(asyncio.BufferedProtocol):
     def __init__(self, server: Server) -> None:
         self.peer = ""
         self.secure = False
         self.task: asyncio.Task[None] | None = None
         self._server = server
         self._loop = asyncio.get_running_loop()
-        self._reader = RequestReader(self, server.limits)
+        self._reader = RequestReader(self, server.limits, server.scratch)
         self._current: Exchange | None = None
         self._accepted: Exchange | None = None  # the current one, while the bytes it came with are still being read
         self._pending: deque[Exchange] = deque()
@@ -77,12 +78,15 @@ class HttpConnection(asyncio.Protocol):
             self._tell(Refusal(503, "ServerBusy", "The server has too many connections. Please retry your request."))
             self._transport.close()
 
-    def data_received(self, data: bytes) -> None:
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self._reader.room
+
+    def buffer_updated(self, nbytes: int) -> None:
         if self._reader.deaf:
             return
         self._since = monotonic()
         try:
-            self._reader.feed(data)
+            self._reader.landed(nbytes)
         finally:
             exchange, self._accepted = self._accepted, None
             if exchange is not None:

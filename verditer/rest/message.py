@@ -20,7 +20,7 @@ class Body(Protocol):
     def ended(self) -> bool:
         """Every byte has arrived."""
 
-    async def read(self) -> bytes:
+    async def read(self) -> bytes | bytearray:
         """The next piece, as it came from the network; `b""` at the end. Raises ClientGone when the client is gone."""
 
     async def read_all(self, limit: int) -> bytes:

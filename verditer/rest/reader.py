@@ -19,6 +19,9 @@ from verditer.rest.wire import HttpLimits, Refusal, malformed
 _HEADS_PARSED_AT_ONCE = 16 * 1024
 _CHUNKS_PARSED_AT_ONCE = 256 * 1024
 
+_LARGE_BYTES = 256 * 1024  # pieces of a body from here on stay where they land
+_PIECE_BYTES = 1024 * 1024
+
 
 @remember(1024, 64)  # names come again and again
 def _spellings(name: bytes) -> tuple[str, str]:
@@ -55,21 +58,49 @@ class Owner(Source, Protocol):
 class RequestReader:
     """Methods named `on_…` are called by httptools."""
 
-    def __init__(self, owner: Owner, limits: HttpLimits) -> None:
+    def __init__(self, owner: Owner, limits: HttpLimits, scratch: memoryview) -> None:
+        """What lands in `scratch` is copied at once, so that all connections of a loop can share it."""
         self.arriving: Exchange | None = None  # its body is not complete; its turn may not have come
         self.in_head = False
         self.head_since = 0.0
         self.deaf = False  # no further request is read
         self._owner = owner
         self._limits = limits
+        self._scratch = scratch
         self._parser = httptools.HttpRequestParser(self)
         self._counting = False  # the body of `arriving` has a known length and does not go through the parser
+        self._piece: bytearray | None = None  # of a large body: what has landed of it ends at `_landed`
+        self._landed = 0
         self._upgrading = False
         self._unparsed = b""
         self._target = b""
         self._lines: list[tuple[bytes, bytes]] = []
         self._headers: dict[str, str] = {}
         self._held_bytes = 0  # what an incomplete head, or a trailer, may have made the parser keep
+
+    @property
+    def room(self) -> memoryview:
+        """Where the next bytes may land. Those of a large body stay there, instead of being copied."""
+        if self._piece is None:
+            if not self._counting or (size := self._large_piece()) < _LARGE_BYTES:
+                return self._scratch
+            self._piece, self._landed = bytearray(size), 0
+        return memoryview(self._piece)[self._landed :]
+
+    def _large_piece(self) -> int:
+        """No more than has come already: who sends little holds little, whatever was announced."""
+        assert self.arriving is not None
+        return min(self._left, self.arriving.body.received, _PIECE_BYTES)
+
+    def landed(self, count: int) -> None:
+        """So many bytes are in the room that was given last."""
+        if self._piece is None:
+            self.feed(bytes(self._scratch[:count]))
+            return
+        self._landed += count
+        if self._landed == len(self._piece):
+            piece, self._piece = self._piece, None
+            self._count(piece, 0)
 
     def feed(self, data: bytes) -> None:
         if self._unparsed:
@@ -86,7 +117,8 @@ class RequestReader:
     def stop(self) -> None:
         self.deaf = True
         self.in_head = False
-        self.arriving = None
+        self.arriving = self._piece = None
+        self._counting = False
         self._unparsed = b""
 
     @property
@@ -111,11 +143,17 @@ class RequestReader:
                 whole = position == 0 and end <= size
                 position += self._parse(data if whole else memoryview(data)[position : position + size])
 
-    def _count(self, data: bytes, position: int) -> int:
+    @property
+    def _left(self) -> int:
         assert self.arriving is not None
         body = self.arriving.body
         assert body.length is not None
-        size = min(body.length - body.received, len(data) - position)
+        return body.length - body.received
+
+    def _count(self, data: bytes | bytearray, position: int) -> int:
+        assert self.arriving is not None
+        body = self.arriving.body
+        size = min(self._left, len(data) - position)
         body.feed(data if size == len(data) else data[position : position + size])
         if body.received == body.length:
             self._counting = False

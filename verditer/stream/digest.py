@@ -33,7 +33,7 @@ class Digest:
         self._md5 = hashlib.md5(usedforsecurity=False)
         self._crc64 = 0
 
-    def update(self, *pieces: bytes) -> None:
+    def update(self, *pieces: bytes | bytearray) -> None:
         for piece in pieces:
             self._md5.update(piece)
             self._crc64 = crc64nvme(piece, self._crc64)

@@ -4,7 +4,7 @@ A service writes an extent, then commits a record naming it (invariant 1); it de
 (invariant 2). Nothing here knows what the bytes mean; nothing above knows where they are.
 """
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Protocol
 
 PIECE_BYTES = 1 << 20  # what a read yields at a time: large enough to make thread hops cheap, small enough to hold a few
@@ -28,7 +28,7 @@ class ExtentWriter(Protocol):
     @property
     def id(self) -> str: ...
 
-    async def write(self, pieces: list[bytes] | bytes) -> None:
+    async def write(self, pieces: Sequence[bytes | bytearray] | bytes) -> None:
         """Append. One call at a time. Raises InsufficientStorage when there is no room, and has then removed everything."""
 
     async def commit(self) -> None:

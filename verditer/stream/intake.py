@@ -13,7 +13,8 @@ from verditer.core.errors import Code, StorageError
 from verditer.stream.digest import Checksums, Digest, digest, verify
 from verditer.stream.extents import ExtentStore, ExtentWriter
 
-BATCH_BYTES = 1 << 20
+BATCH_BYTES = 1 << 20  # what is hashed and written at once, at least
+AHEAD_BYTES = 4 << 20  # and at most: what arrives during the last batch becomes the next
 
 
 class Source(Protocol):
@@ -26,7 +27,7 @@ class Source(Protocol):
     def ended(self) -> bool:
         """Every byte is here already."""
 
-    async def read(self) -> bytes: ...
+    async def read(self) -> bytes | bytearray: ...
 
 
 class Received(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,17 +47,21 @@ async def receive(source: Source, store: ExtentStore, *, limit: int, inline_limi
     pieces, size = await _take(source, inline_limit + 1, limit, limit)
     if size > inline_limit:
         return await _receive_extent(source, store, pieces, size, limit, expected)
-    body = pieces[0] if len(pieces) == 1 else b"".join(pieces)
+    body = b"".join(pieces)  # one of them alone is not copied
     md5, crc64 = digest(body)
     verify(expected, md5, crc64)
     return Received(size=size, md5=md5, crc64=crc64, inline=body)
 
 
-async def _take(source: Source, enough: int, room: int, limit: int) -> tuple[list[bytes], int]:
-    """Pieces and their size: at least `enough`, or less when the source has ended."""
-    pieces: list[bytes] = []
+async def _take(
+    source: Source, enough: int, room: int, limit: int, storing: "asyncio.Future[None] | None" = None
+) -> tuple[list[bytes | bytearray], int]:
+    """Pieces and their size: at least `enough`, or less when the source has ended; more while the last ones are being stored."""
+    pieces: list[bytes | bytearray] = []
     size = 0
-    while size < enough and (piece := await source.read()):
+    while (size < enough or (storing is not None and not storing.done() and size < AHEAD_BYTES)) and (
+        piece := await source.read()
+    ):
         size += len(piece)
         if size > room:
             raise _too_large(limit)
@@ -65,7 +70,7 @@ async def _take(source: Source, enough: int, room: int, limit: int) -> tuple[lis
 
 
 async def _receive_extent(
-    source: Source, store: ExtentStore, pieces: list[bytes], size: int, limit: int, expected: Checksums
+    source: Source, store: ExtentStore, pieces: list[bytes | bytearray], size: int, limit: int, expected: Checksums
 ) -> Received:
     writer = store.new()
     digest = Digest()
@@ -73,7 +78,7 @@ async def _receive_extent(
         while pieces:
             storing = asyncio.ensure_future(_store(writer, digest, pieces))
             try:
-                pieces, taken = await _take(source, BATCH_BYTES, limit - size, limit)
+                pieces, taken = await _take(source, BATCH_BYTES, limit - size, limit, storing)
             finally:
                 await storing
             size += taken
@@ -86,7 +91,7 @@ async def _receive_extent(
     return Received(size=size, md5=md5, crc64=crc64, extent=writer.id)
 
 
-async def _store(writer: ExtentWriter, digest: Digest, pieces: list[bytes]) -> None:
+async def _store(writer: ExtentWriter, digest: Digest, pieces: list[bytes | bytearray]) -> None:
     hashing = asyncio.get_running_loop().run_in_executor(None, digest.update, *pieces)
     await writer.write(pieces)
     await hashing

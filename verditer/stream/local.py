@@ -10,7 +10,7 @@ import os
 import re
 import sys
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -100,7 +100,7 @@ class LocalWriter:
         self._aborted = False
         self._lock = threading.Lock()
 
-    async def write(self, pieces: list[bytes] | bytes) -> None:
+    async def write(self, pieces: Sequence[bytes | bytearray] | bytes) -> None:
         await asyncio.wrap_future(self._pool.submit(self._write, pieces))
 
     async def commit(self) -> None:
@@ -110,11 +110,11 @@ class LocalWriter:
         # Shielded: whoever aborts because of a cancellation may be cancelled again, and the file has to go all the same.
         await asyncio.shield(asyncio.wrap_future(self._pool.submit(self._abort)))
 
-    def _write(self, pieces: list[bytes] | bytes) -> None:
+    def _write(self, pieces: Sequence[bytes | bytearray] | bytes) -> None:
         with self._disk() as file:
-            data = pieces if isinstance(pieces, bytes) else b"".join(pieces)
-            _write_all(file, data)
-            self._size += len(data)
+            for piece in [pieces] if isinstance(pieces, bytes) else pieces:
+                _write_all(file, piece)
+                self._size += len(piece)
             if self._size - self._sent_to_disk >= WRITEBACK_BYTES:
                 _start_writeback(file, self._sent_to_disk, self._size - self._sent_to_disk)
                 self._sent_to_disk = self._size
@@ -237,7 +237,7 @@ def _create(path: Path) -> int:
     return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
 
 
-def _write_all(file: int, data: bytes) -> None:
+def _write_all(file: int, data: bytes | bytearray) -> None:
     written = os.write(file, data)
     while written < len(data):  # a disk that fills up takes a part first and refuses the rest
         written += os.write(file, memoryview(data)[written:])

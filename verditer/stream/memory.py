@@ -1,6 +1,6 @@
 """Extents in memory: for tests and for servers that are meant to forget. Keeps the contract of `extents.py`, with a limit."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 
 from verditer.core.errors import Code, StorageError
 from verditer.stream.extents import PIECE_BYTES, ExtentMissing, NewId
@@ -66,7 +66,7 @@ class MemoryWriter:
         self.id = extent
         self._store = store
 
-    async def write(self, pieces: list[bytes] | bytes) -> None:
+    async def write(self, pieces: Sequence[bytes | bytearray] | bytes) -> None:
         self._store._append(self.id, pieces if isinstance(pieces, bytes) else b"".join(pieces))
 
     async def commit(self) -> None:

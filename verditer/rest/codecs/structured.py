@@ -60,7 +60,7 @@ class StructuredBody:
     def ended(self) -> bool:
         return self._body.ended
 
-    async def read(self) -> bytes:
+    async def read(self) -> bytes | bytearray:
         while piece := await self._body.read():
             if content := self._decoder.feed(piece):
                 return content
@@ -91,7 +91,7 @@ class Decoder:
         self._wanted = _MESSAGE.size
         self._step: Callable[[bytes], None] = self._message_header
 
-    def feed(self, piece: bytes) -> bytes:
+    def feed(self, piece: bytes | bytearray) -> bytes | bytearray:
         content = []
         at = 0
         while at < len(piece):
@@ -131,7 +131,7 @@ class Decoder:
         self._segment_crc = 0
         self._wanted, self._step = _FOOTER.size, self._segment_footer
 
-    def _content(self, part: bytes) -> bytes:
+    def _content(self, part: bytes | bytearray) -> bytes | bytearray:
         self._segment_left -= len(part)
         self._segment_crc = crc64nvme(part, self._segment_crc)
         self._crc = crc64nvme(part, self._crc)
