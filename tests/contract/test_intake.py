@@ -221,7 +221,7 @@ def test_receiving_never_runs_more_than_a_batch_ahead_of_the_disk(store: ExtentS
 
         def pieces() -> Iterable[bytes]:
             nonlocal arrived, furthest
-            for piece in cut(LARGE * 2, 65_536):
+            for piece in cut(LARGE * 8, 65_536):
                 arrived += len(piece)
                 furthest = max(furthest, arrived - stored)
                 yield piece
@@ -242,7 +242,7 @@ def test_receiving_never_runs_more_than_a_batch_ahead_of_the_disk(store: ExtentS
 
         store.new = watched  # type: ignore[method-assign, assignment]
         await take(store, Fake(pieces()))
-        assert stored == len(LARGE) * 2
-        assert furthest <= 2 * (intake.BATCH_BYTES + 65_536)
+        assert stored == len(LARGE) * 8
+        assert furthest <= 2 * (intake.AHEAD_BYTES + 65_536)
 
     run(store, story)

@@ -14,15 +14,17 @@ import pytest
 
 from tests.contract.stores import Note, SqliteStore, WorkersStore, opened
 from verditer.core.records.record import span_of
+from verditer.partition import sqlite_commit
 from verditer.partition.engine import Engine, EngineUnavailable, Transaction
-from verditer.partition.sqlite_commit import changes_between
+from verditer.partition.sqlite_commit import Writer, changes_between
 
 SCOPE = ("account", "blob", "container", "blob")
 PATIENCE_SECONDS = 10
 
 
 class Disk:
-    """Stands before the real one: a sync waits while it is shut, and fails while it is broken."""
+    """Stands before the real one: a sync waits while it is shut, and fails while it is broken. To those who write it is a slow
+    one: the loop goes on meanwhile."""
 
     def __init__(self) -> None:
         self.asked = threading.Semaphore(0)
@@ -55,6 +57,7 @@ class Disk:
 def disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
     disk = Disk()
     monkeypatch.setattr(os, "fdatasync", disk.fdatasync)
+    monkeypatch.setattr(Writer, "_finish_here", Writer._finish_beside)
     return disk
 
 
@@ -147,8 +150,43 @@ async def test_a_worker_writes_while_another_waits_for_its_sync(workers: Workers
         assert await one.read(SCOPE, look) == ["a", "b"]
 
 
-async def test_a_sync_that_failed_is_the_last_one(workers: WorkersStore, disk: Disk) -> None:  # contract G6
+async def test_a_quick_disk_is_waited_for_on_the_loop_and_a_slow_one_beside_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now, takes, sync = 0.0, 0.0, os.fdatasync
+    threads: list[str] = []
+
+    def fdatasync(file: int) -> None:
+        nonlocal now
+        threads.append(threading.current_thread().name)
+        now += takes
+        sync(file)
+
+    async def written(after: float) -> str:
+        nonlocal now
+        now += after
+        await engine.write(SCOPE, setting("a"))
+        return threads[-1]
+
+    async with opened(SqliteStore(tmp_path)) as engine:
+        monkeypatch.setattr(os, "fdatasync", fdatasync)
+        monkeypatch.setattr(sqlite_commit, "perf_counter", lambda: now)
+        loop, beside = threading.current_thread().name, "verditer-writer"
+        takes = 0.0005
+        assert [await written(after=0.1) for _ in range(3)] == [loop] * 3
+        takes = 0.05
+        assert await written(after=0.1) == loop  # it finds out
+        assert [await written(after=0.1) for _ in range(6)] == [beside] * 6
+        takes = 0.0005
+        assert [await written(after=0.1) for _ in range(3)] == [loop] * 3
+
+
+@pytest.mark.parametrize("waiting", [Writer._finish_here, Writer._finish_beside])
+async def test_a_sync_that_failed_is_the_last_one(
+    workers: WorkersStore, disk: Disk, waiting: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:  # contract G6
     """The kernel forgets what it could not write, and says so once."""
+    monkeypatch.setattr(Writer, "_finish_here", waiting)
     async with opened(workers) as one, opened(workers) as other:
         await one.write(SCOPE, setting("kept"))
         disk.broken = True

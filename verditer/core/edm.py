@@ -59,7 +59,7 @@ _KINDS = {str: Edm.STRING, bool: Edm.BOOLEAN, int: Edm.INT32, float: Edm.DOUBLE}
 
 def inferred(value: object) -> Wire:
     """A value sent without annotation. Whole numbers beyond Int32 are doubles, as Azure reads them."""
-    if isinstance(value, str | bool):
+    if isinstance(value, (str, bool)):
         return value
     if isinstance(value, int):
         return value if -(2**31) <= value < 2**31 else _finite(value)

@@ -175,7 +175,7 @@ def _refusal(allow: Allow, grant: Grant) -> Code | None:
         return Code.AuthorizationFailure
     if grant.scheme is Scheme.ACCOUNT_SAS and not _share_a_letter(allow.resource, grant.resource_types):
         return Code.AuthorizationResourceTypeMismatch
-    held = _share_a_letter(wanted, grant.letters) and (not allow.every or set(allow.every) <= set(grant.letters))
+    held = _share_a_letter(wanted, grant.letters) and (not allow.every or _has_all_letters(allow.every, grant.letters))
     return None if held else Code.AuthorizationPermissionMismatch
 
 
@@ -190,3 +190,8 @@ def _wanted_letters(allow: Allow, grant: Grant) -> str:
 @lru_cache(maxsize=256)  # few texts, compared with every request
 def _share_a_letter(wanted: str, held: str) -> bool:
     return any(letter in held for letter in wanted)
+
+
+@lru_cache(maxsize=256)
+def _has_all_letters(wanted: str, held: str) -> bool:
+    return all(letter in held for letter in wanted)

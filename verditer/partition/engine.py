@@ -4,7 +4,7 @@ A transaction body is a plain function of `tx`. It awaits nothing, so nothing la
 (invariant 3), and an engine is free to run it again after a conflict: it depends only on `tx` and its arguments.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import NamedTuple, Protocol, TypeVar
 
 from verditer.core.errors import Code, StorageError
@@ -103,7 +103,7 @@ class Engine(Protocol):
     async def scan(self, scope: Scope, body: Callable[[Transaction], T]) -> T:
         """The same for a body that may look at many records: it runs beside the event loop."""
 
-    async def write(self, scope: Scope, body: Callable[[Transaction], T]) -> T:
+    def write(self, scope: Scope, body: Callable[[Transaction], T]) -> Awaitable[T]:
         """Run a body and make its changes durable before returning. If it raises, nothing happened."""
 
     def now(self) -> int:

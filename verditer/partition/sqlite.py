@@ -15,7 +15,7 @@ import shutil
 import sqlite3
 import tempfile
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from time import monotonic
@@ -124,8 +124,8 @@ class SqliteEngine:
     async def scan(self, scope: Scope, body: Callable[[Transaction], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._readers, self._scan, body)
 
-    async def write(self, scope: Scope, body: Callable[[Transaction], T]) -> T:
-        return await self._writer.add(body)
+    def write(self, scope: Scope, body: Callable[[Transaction], T]) -> Awaitable[T]:
+        return self._writer.add(body)
 
     async def move_clock(self, ticks: int) -> None:
         def move(tx: Transaction) -> int:

@@ -24,6 +24,8 @@ T = TypeVar("T")
 BATCH = 256  # bodies in one commit: a bound on how long the first of them waits
 LOOP_SECONDS = 0.01  # how long one batch may keep the loop
 MAX_TRIES = 4  # on the loop
+QUICK_SECONDS = 0.001  # a sync that takes no longer is waited for on the loop
+SLOW_TIMES = 20  # after one that took longer, the next so many times as long are waited for in the thread
 TICK_RESERVE = seconds(0.1)  # ticks are reserved ahead this far, so a restart can never issue one again
 
 
@@ -54,8 +56,9 @@ class Writer:
     """Batch after batch, one commit each, in turn with the other workers' writers.
 
     Bodies run on the loop, and are committed there: in a thread beside it they would wait for the interpreter at every
-    statement, with the turn in hand. What waits for others does so in the thread: for the turn, for the disk. Long bodies run
-    there too.
+    statement, with the turn in hand. What waits for others does so in the thread: for the turn, and for a disk that is slow.
+    For one that is quick the loop waits itself, as that takes less than to wake the thread and be woken by it. Long bodies run
+    in the thread too.
     """
 
     def __init__(
@@ -81,6 +84,7 @@ class Writer:
         self._changes = connection.total_changes  # when last committed
         self._waiting: list[Work] = []
         self._busy = False  # a batch is on its way, or about to be
+        self._disk_slow_until = 0.0
         self._idle = asyncio.Event()
         self._orders: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._follow_orders, name="verditer-writer")
@@ -129,7 +133,21 @@ class Writer:
                 work.error = None
             self._orders.put(lambda: self._write_long(batch))
         else:
-            self._orders.put(lambda: self._finish(batch))
+            if perf_counter() < self._disk_slow_until:
+                self._finish_beside(batch)
+            else:
+                self._finish_here(batch)
+
+    def _finish_beside(self, batch: list[Work]) -> None:
+        self._orders.put(lambda: self._finish(batch))
+
+    def _finish_here(self, batch: list[Work]) -> None:
+        began = perf_counter()
+        self._sync(batch)
+        took = perf_counter() - began
+        if took > QUICK_SECONDS:
+            self._disk_slow_until = began + SLOW_TIMES * took
+        self._settle(batch)
 
     def _settle(self, batch: list[Work]) -> None:
         for work in batch:
@@ -152,14 +170,17 @@ class Writer:
         self._finish(batch)
 
     def _finish(self, batch: list[Work]) -> None:
-        try:
-            self._log.catch_up_here(self._shared.visible)
-        except EngineUnavailable as error:
-            self._fail(batch, error)
+        self._sync(batch)
         with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
             self._loop.call_soon_threadsafe(self._settle, batch)
 
     # On either.
+
+    def _sync(self, batch: list[Work]) -> None:
+        try:
+            self._log.catch_up_here(self._shared.visible)
+        except EngineUnavailable as error:
+            self._fail(batch, error)
 
     def _write(self, batch: list[Work], records: int) -> None:
         """With the turn in hand, which is passed on before the sync."""

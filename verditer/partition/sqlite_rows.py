@@ -76,9 +76,17 @@ class RowTransaction:
         self._parents = parents
         self._left = records
         self._watch = watch
+        self._clock = clock
+        self._now: int | None = None
         self.written = False
-        self.now = clock.now()
         self.tick = clock.tick
+
+    @property
+    def now(self) -> int:
+        """The same for the whole body. Many never ask."""
+        if self._now is None:
+            self._now = self._clock.now()
+        return self._now
 
     def _spend(self, records: int = 1) -> None:
         self._left -= records

@@ -60,8 +60,10 @@ class IncomingBody:
         if self.length is not None:
             if self.length > limit:
                 raise StorageError(Code.RequestBodyTooLarge)
-            if self.ended and len(self._pieces) == 1:  # it came with its head
-                return bytes(await self.read())
+            if self.ended and len(self._pieces) == 1 and not self._failed:  # it came with its head
+                self.buffered = 0
+                self._source.body_taken()
+                return bytes(self._pieces.pop())
         pieces: list[bytes | bytearray] = []
         size = 0
         while piece := await self.read():
@@ -80,11 +82,13 @@ class IncomingBody:
         if not self._discarded:
             self._pieces.append(piece)
             self.buffered += len(piece)
-            self._wake()
+            if self._waiter is not None:
+                self._wake()
 
     def end(self) -> None:
         self.ended = True
-        self._wake()
+        if self._waiter is not None:
+            self._wake()
 
     def fail(self) -> None:
         """The rest will never come."""

@@ -10,10 +10,12 @@ import types
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator
 from contextlib import closing
+from functools import partial
 from time import monotonic
 from typing import Any, Protocol, cast
 
 from verditer.rest.body import IncomingBody
+from verditer.rest.landing import Landing
 from verditer.rest.message import ClientGone, FileBody, FilePart, Request, Response
 from verditer.rest.outlet import KERNEL_COPIES, Outlet
 from verditer.rest.reader import Exchange, RequestReader
@@ -33,21 +35,20 @@ class Server(Protocol):
 
     handler: Handler
     limits: HttpLimits
-    scratch: memoryview
     stopping: bool
 
     def admit(self, connection: "HttpConnection") -> bool: ...
     def forget(self, connection: "HttpConnection") -> None: ...
 
 
-class HttpConnection(asyncio.BufferedProtocol):
+class HttpConnection(asyncio.Protocol):
     def __init__(self, server: Server) -> None:
         self.peer = ""
         self.secure = False
-        self.task: asyncio.Task[None] | None = None
+        self.task: asyncio.Future[Any] | None = None  # what an answer waits for, or runs in
         self._server = server
         self._loop = asyncio.get_running_loop()
-        self._reader = RequestReader(self, server.limits, server.scratch)
+        self._reader = RequestReader(self, server.limits)
         self._current: Exchange | None = None
         self._accepted: Exchange | None = None  # the current one, while the bytes it came with are still being read
         self._pending: deque[Exchange] = deque()
@@ -78,21 +79,40 @@ class HttpConnection(asyncio.BufferedProtocol):
             self._tell(Refusal(503, "ServerBusy", "The server has too many connections. Please retry your request."))
             self._transport.close()
 
-    def get_buffer(self, sizehint: int) -> memoryview:
-        return self._reader.room
-
-    def buffer_updated(self, nbytes: int) -> None:
+    def data_received(self, data: bytes) -> None:
         if self._reader.deaf:
             return
         self._since = monotonic()
         try:
-            self._reader.landed(nbytes)
+            self._reader.feed(data)
         finally:
             exchange, self._accepted = self._accepted, None
             if exchange is not None:
                 self._start_now(exchange)
-        if self._pending or self._reading_paused or self._reader.arriving is not None:
+        if self._reader.arriving is not None:
             self._balance_reading()
+            if self._reader.make_room():
+                self._have_read_by(Landing(self, self._reader))
+        elif self._pending or self._reading_paused:
+            self._balance_reading()
+
+    def landed(self, count: int) -> None:
+        """The same for bytes of a large body, which are where they belong already."""
+        if not self._reader.deaf:
+            self._since = monotonic()
+            self._reader.landed(count)
+            self._balance_reading()
+        if self._reader.deaf or not self._reader.make_room():
+            self._have_read_by(self)
+
+    def _have_read_by(self, protocol: asyncio.BaseProtocol) -> None:
+        """The transport looks at who it is only when it begins to read."""
+        if self._lost or self._transport.is_closing():
+            return
+        self._transport.pause_reading()
+        self._transport.set_protocol(protocol)
+        if not self._reading_paused:
+            self._transport.resume_reading()
 
     def eof_received(self) -> bool:
         """A client may close its sending half and still wait for the answer to what it sent."""
@@ -171,11 +191,23 @@ class HttpConnection(asyncio.BufferedProtocol):
     # Answering.
 
     def _start_now(self, exchange: Exchange) -> None:
-        """Most answers wait for nothing: they are given at once. The others become a task where they first wait."""
+        """Most answers wait for nothing, or once for the store: no task has to be made for them."""
         answer = self._answer(exchange)
         try:
             awaited = answer.send(None)
         except StopIteration:
+            return
+        if isinstance(awaited, asyncio.Future):
+            awaited._asyncio_future_blocking = False  # what a task says to a future that it waits for
+            awaited.add_done_callback(partial(self._continue, answer))
+            self.task = awaited
+        else:
+            self.task = self._loop.create_task(_continued(answer, awaited))
+
+    def _continue(self, answer: Coroutine[Any, Any, None], _: "asyncio.Future[Any]") -> None:
+        try:
+            awaited = answer.send(None)
+        except (StopIteration, asyncio.CancelledError):
             return
         self.task = self._loop.create_task(_continued(answer, awaited))
 

@@ -44,7 +44,7 @@ def encode_response(exchange: Exchange, op: Op, result: Any) -> Response:
         return Response(status=status, headers=headers)
     body = answer.body(result, exchange)
     if isinstance(body, Response):
-        return msgspec.structs.replace(body, headers=headers + body.headers)
+        return msgspec.structs.replace(body, headers=headers + body.headers) if headers else body
     if isinstance(body, Content):
         if form is not None:
             headers.append((structured.LENGTH_HEADER, str(body.length)))

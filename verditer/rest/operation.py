@@ -34,6 +34,8 @@ class Level(Enum):
     PATH = "path"
     ANY = "any"
 
+    __hash__ = object.__hash__  # with every request; the one of Enum is a function in Python
+
 
 @dataclass(frozen=True, slots=True)
 class Route:

@@ -161,13 +161,13 @@ class Pipeline:
         properties = await get_service_properties(self._ctx, AccountName(address.account, self._service.name))
         return properties.default_service_version or LATEST_VERSION
 
-    async def _authenticated(self, exchange: Exchange, address: Address) -> Grant:
+    def _authenticated(self, exchange: Exchange, address: Address) -> Awaitable[Grant]:
         account = self._ctx.accounts[address.account]
 
         def access(name: str) -> Awaitable[ContainerAccess | None]:
             return access_of(self._ctx, self._service.name, address.account, name)
 
-        return await authenticate(
+        return authenticate(
             exchange.request, address, self._service.name, account, self._ctx.now(), access, self._trust, self._key_value
         )
 

@@ -58,15 +58,13 @@ class Owner(Source, Protocol):
 class RequestReader:
     """Methods named `on_…` are called by httptools."""
 
-    def __init__(self, owner: Owner, limits: HttpLimits, scratch: memoryview) -> None:
-        """What lands in `scratch` is copied at once, so that all connections of a loop can share it."""
+    def __init__(self, owner: Owner, limits: HttpLimits) -> None:
         self.arriving: Exchange | None = None  # its body is not complete; its turn may not have come
         self.in_head = False
         self.head_since = 0.0
         self.deaf = False  # no further request is read
         self._owner = owner
         self._limits = limits
-        self._scratch = scratch
         self._parser = httptools.HttpRequestParser(self)
         self._counting = False  # the body of `arriving` has a known length and does not go through the parser
         self._piece: bytearray | None = None  # of a large body: what has landed of it ends at `_landed`
@@ -78,25 +76,25 @@ class RequestReader:
         self._headers: dict[str, str] = {}
         self._held_bytes = 0  # what an incomplete head, or a trailer, may have made the parser keep
 
-    @property
-    def room(self) -> memoryview:
-        """Where the next bytes may land. Those of a large body stay there, instead of being copied."""
-        if self._piece is None:
-            if not self._counting or (size := self._large_piece()) < _LARGE_BYTES:
-                return self._scratch
+    def make_room(self) -> bool:
+        """Whether the next bytes may land in `room`, where those of a large body stay instead of being copied."""
+        if self._piece is None and self._counting and (size := self._large_piece()) >= _LARGE_BYTES:
             self._piece, self._landed = bytearray(size), 0
-        return memoryview(self._piece)[self._landed :]
+        return self._piece is not None
 
     def _large_piece(self) -> int:
         """No more than has come already: who sends little holds little, whatever was announced."""
         assert self.arriving is not None
         return min(self._left, self.arriving.body.received, _PIECE_BYTES)
 
+    @property
+    def room(self) -> memoryview:
+        assert self._piece is not None
+        return memoryview(self._piece)[self._landed :]
+
     def landed(self, count: int) -> None:
         """So many bytes are in the room that was given last."""
-        if self._piece is None:
-            self.feed(bytes(self._scratch[:count]))
-            return
+        assert self._piece is not None
         self._landed += count
         if self._landed == len(self._piece):
             piece, self._piece = self._piece, None
@@ -117,7 +115,7 @@ class RequestReader:
     def stop(self) -> None:
         self.deaf = True
         self.in_head = False
-        self.arriving = self._piece = None
+        self.arriving = None
         self._counting = False
         self._unparsed = b""
 
@@ -185,7 +183,10 @@ class RequestReader:
         return len(data)
 
     def _hold(self, size: int) -> None:
-        if self._held_bytes > self._limits.max_header_bytes + self._limits.max_target_bytes:
+        if (
+            len(self._lines) > self._limits.max_headers
+            or self._held_bytes > self._limits.max_header_bytes + self._limits.max_target_bytes
+        ):
             self._owner.refuse(_headers_too_large())
         self._held_bytes += size
 
@@ -217,8 +218,6 @@ class RequestReader:
     def on_header(self, name: bytes, value: bytes) -> None:
         if self.in_head:  # otherwise a trailer: permitted and ignored
             self._lines.append((name, value))
-            if len(self._lines) > self._limits.max_headers:
-                raise _headers_too_large()
 
     def _read_lines(self) -> list[tuple[str, str]]:
         """The headers as they were sent. Those of one name become one in `_headers`."""
@@ -236,7 +235,7 @@ class RequestReader:
                 raise malformed("The Host header was sent twice.")
             else:
                 headers[key] += "," + text
-        if size > self._limits.max_header_bytes:
+        if size > self._limits.max_header_bytes or len(raw_headers) > self._limits.max_headers:
             raise _headers_too_large()
         return raw_headers
 

@@ -18,7 +18,6 @@ from verditer.rest.wire import HttpLimits
 __all__ = ["Handler", "HttpLimits", "HttpServer"]
 
 _BACKLOG = 1024
-_READ_AT_ONCE = 256 * 1024
 
 
 def listening_sockets(host: str, port: int) -> list[socket.socket]:
@@ -60,7 +59,6 @@ class HttpServer:
     ) -> None:
         self.handler = handler
         self.limits = limits or HttpLimits()
-        self.scratch = memoryview(bytearray(_READ_AT_ONCE))
         self.name = name
         self.stopping = False
         self._host = host

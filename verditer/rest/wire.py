@@ -5,6 +5,7 @@ Plain functions over values; `connection.py` uses them, and nothing here knows a
 
 from email.utils import formatdate
 from http import HTTPStatus
+from itertools import chain
 
 import msgspec
 
@@ -62,13 +63,12 @@ def malformed(message: str) -> Refusal:
 def response_head(response: Response, framing: str) -> bytes:
     """The status line, the headers exactly as given, and the lines of `framing_lines`."""
     headers = response.headers
-    lines = "".join([f"{name}: {value}\r\n" for name, value in headers])
     reason = response.reason or _REASONS.get(response.status, "Unknown")
-    head = f"HTTP/1.1 {response.status} {reason}\r\n{lines}{framing}\r\n"
-    expected = len(headers) + framing.count("\n") + 2
-    if head.count("\n") != expected or head.count("\r") != expected:  # a value would begin a line of its own
+    texts = "".join(chain.from_iterable(headers)) + reason
+    if "\n" in texts or "\r" in texts:  # it would begin a line of its own
         return response_head(_on_one_line_each(response, reason), framing)
-    return head.encode("latin-1", "replace")
+    lines = "\r\n".join((f"HTTP/1.1 {response.status} {reason}", *map(": ".join, headers), framing))
+    return f"{lines}\r\n".encode("latin-1", "replace")
 
 
 def framing_lines(status: int, length: int | None, *, http_1_0: bool, close: bool) -> str:

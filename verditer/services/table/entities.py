@@ -1,5 +1,7 @@
 """Entities one at a time: insert, get, update, merge, delete. The two upserts are an update and a merge without an ETag."""
 
+from collections.abc import Awaitable
+
 import msgspec
 
 from verditer.core.errors import Code, StorageError
@@ -61,7 +63,7 @@ async def delete_entity(ctx: Context, target: EntityName, request: DeleteEntity,
     await ctx.engine.write(target.scope, lambda tx: apply(tx, require_table(tx, target), change))
 
 
-async def _write(ctx: Context, change: Change, grant: Grant) -> Stored:
+def _write(ctx: Context, change: Change, grant: Grant) -> Awaitable[Stored]:
     check_reach(change, grant)
 
     def commit(tx: Transaction) -> Stored:
@@ -69,4 +71,4 @@ async def _write(ctx: Context, change: Change, grant: Grant) -> Stored:
         assert entity is not None
         return Stored(table=change.name.table, entity=entity)
 
-    return await ctx.engine.write(change.name.scope, commit)
+    return ctx.engine.write(change.name.scope, commit)

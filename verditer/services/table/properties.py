@@ -24,7 +24,7 @@ Sent = Mapping[str, object]
 _SYSTEM = frozenset({"PartitionKey", "RowKey", "Timestamp", "__metadata"})  # a client may send them; the server knows better
 _STRING, _BINARY = Edm.STRING.value, Edm.BINARY.value
 _MOST_FORMS, _SMALL_FORM = 256, 4096  # what is kept of them: how many, and of how many characters
-_SURELY_SHORT = MAX_PROPERTY_BYTES // 4  # characters
+_SURELY_SHORT = MAX_PROPERTY_BYTES // 4  # bytes of JSON: no property of an entity this small is too long
 _SURELY_SMALL = MAX_ENTITY_BYTES // 4  # bytes of JSON: the size by Azure's formula is at most double, and a little
 
 
@@ -41,18 +41,15 @@ def own_properties(sent: Sent) -> Members:
     members: Members = {}
     for name, annotation in _KNOWN.get(names) or _own_names(names):
         value = sent[name]
-        if value is None:
-            continue
-        kind = None
-        if annotation is None or (kind := sent[annotation]) is None:
-            wire = value if isinstance(value, str) else inferred(value)
-        else:
+        if annotation is None or sent[annotation] is None:
+            if value is not None:
+                members[name] = value if isinstance(value, str) else inferred(value)
+        elif value is not None:
+            kind = sent[annotation]
             wire = annotated(kind, value)
-            if wire.__class__ is str and kind != _STRING:
+            if isinstance(wire, str) and kind != _STRING:
                 members[annotation] = str(kind)
-        if isinstance(wire, str) and len(wire) > _SURELY_SHORT:
-            _check_length(kind, wire)
-        members[name] = wire
+            members[name] = wire
     return members
 
 
@@ -93,12 +90,6 @@ def _key(sent: Sent, name: str) -> str:
     return value
 
 
-def _check_length(kind: object, text: str) -> None:
-    size = binary_bytes(text) if kind == _BINARY else 2 * utf16_units(text)
-    if size > MAX_PROPERTY_BYTES:
-        raise StorageError(Code.PropertyValueTooLarge)
-
-
 def document_of(members: Members, partition_key: str, row_key: str) -> bytes:
     """The stored document, refused when the entity would be too large."""
     names = sum(not name.endswith(ANNOTATION) for name in members) if len(members) > MAX_PROPERTIES else 0
@@ -108,9 +99,19 @@ def document_of(members: Members, partition_key: str, row_key: str) -> bytes:
         document = encode_members(members)
     except UnicodeEncodeError:  # half a surrogate pair
         raise invalid_value() from None
+    if len(document) > _SURELY_SHORT:
+        _check_lengths(members)
     if len(document) > _SURELY_SMALL and _entity_bytes(members, partition_key, row_key) > MAX_ENTITY_BYTES:
         raise StorageError(Code.EntityTooLarge)
     return document
+
+
+def _check_lengths(members: Members) -> None:
+    for name, value in members.items():
+        if isinstance(value, str):
+            is_binary = members.get(name + ANNOTATION) == _BINARY
+            if (binary_bytes(value) if is_binary else 2 * utf16_units(value)) > MAX_PROPERTY_BYTES:
+                raise StorageError(Code.PropertyValueTooLarge)
 
 
 def _entity_bytes(members: Members, partition_key: str, row_key: str) -> int:
