@@ -2,7 +2,7 @@
 
 A call takes effect at one instant between its invocation and its return. `linearization` looks for such instants by trying
 the calls that may come first, and remembers the (calls done, state) pairs that led nowhere. A call nobody answered may
-have happened at any time after its invocation, or never.
+have happened at any time after its invocation, or never; a read that nobody answered does not matter.
 """
 
 import math
@@ -38,7 +38,7 @@ class Call:
 
 def linearization(history: list[Call], start: State | None = None) -> list[Call] | None:
     """One order that explains every answer, or None."""
-    calls = sorted(history, key=lambda call: call.invoked)
+    calls = sorted((call for call in history if call.outcome or call.do != "get"), key=lambda call: call.invoked)
     everything = sum(1 << number for number, call in enumerate(calls) if call.outcome)
     failed: set[tuple[int, State | None]] = set()
     path: list[Call] = []
@@ -65,10 +65,18 @@ def linearization(history: list[Call], start: State | None = None) -> list[Call]
 
 
 def _may_come_next(calls: list[Call], done: int) -> list[int]:
-    """Calls invoked before any waiting call has returned; the ones that returned first are tried first."""
-    waiting = [number for number in range(len(calls)) if not done >> number & 1]
-    horizon = min((calls[number].returned for number in waiting), default=math.inf)
-    ready = [number for number in waiting if calls[number].invoked <= horizon]
+    """Calls invoked before any waiting call has returned; the ones that returned first are tried first. They come in the order
+    of their invocations, so those behind the first that is too late are not looked at."""
+    ready: list[int] = []
+    horizon = math.inf
+    waiting = (1 << len(calls)) - 1 & ~done
+    while waiting:
+        number = (waiting & -waiting).bit_length() - 1
+        if calls[number].invoked > horizon:
+            break
+        ready.append(number)
+        horizon = min(horizon, calls[number].returned)
+        waiting &= waiting - 1
     return sorted(ready, key=lambda number: calls[number].returned, reverse=True)
 
 

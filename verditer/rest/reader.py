@@ -183,10 +183,7 @@ class RequestReader:
         return len(data)
 
     def _hold(self, size: int) -> None:
-        if (
-            len(self._lines) > self._limits.max_headers
-            or self._held_bytes > self._limits.max_header_bytes + self._limits.max_target_bytes
-        ):
+        if self._held_bytes > self._limits.max_header_bytes + self._limits.max_target_bytes:
             self._owner.refuse(_headers_too_large())
         self._held_bytes += size
 
@@ -218,6 +215,8 @@ class RequestReader:
     def on_header(self, name: bytes, value: bytes) -> None:
         if self.in_head:  # otherwise a trailer: permitted and ignored
             self._lines.append((name, value))
+            if len(self._lines) > self._limits.max_headers:
+                raise _headers_too_large()
 
     def _read_lines(self) -> list[tuple[str, str]]:
         """The headers as they were sent. Those of one name become one in `_headers`."""
@@ -235,7 +234,7 @@ class RequestReader:
                 raise malformed("The Host header was sent twice.")
             else:
                 headers[key] += "," + text
-        if size > self._limits.max_header_bytes or len(raw_headers) > self._limits.max_headers:
+        if size > self._limits.max_header_bytes:
             raise _headers_too_large()
         return raw_headers
 
