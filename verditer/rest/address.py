@@ -17,7 +17,7 @@ _SECONDARY = "-secondary"
 _BARE_HOSTS = frozenset({"localhost", "host.docker.internal"})
 
 
-class Address(msgspec.Struct, kw_only=True):
+class Address(msgspec.Struct, frozen=True, kw_only=True):
     account: str
     secondary: bool
     path_style: bool

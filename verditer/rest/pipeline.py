@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from verditer import __version__
 from verditer.core.caches import remember
@@ -58,6 +58,18 @@ class Service:
     wrong_verb: Code = Code.UnsupportedHttpVerb
 
 
+class _Place(NamedTuple):
+    """What a target and a host name."""
+
+    address: Address
+    level: Level
+    target: Target
+
+
+_ONE_OF_MANY = frozenset({Level.BLOB, Level.ENTITY, Level.MESSAGE, Level.PATH})
+_MOST_PLACES, _LONGEST_PLACE = 1024, 1024
+
+
 @remember(64, 16)
 def _is_version(text: str) -> bool:
     return re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", text) is not None
@@ -98,6 +110,7 @@ class Pipeline:
         self._server = f"Verditer-{service.name.capitalize()}/{__version__}"
         self._newer_versions: set[str] = set()
         self._request_ids = _request_ids()
+        self._places: dict[tuple[str, str], _Place] = {}
 
     def handle(self, request: Request) -> Awaitable[Response]:
         return self._answer(Exchange(request=request, request_id=next(self._request_ids), started=time.perf_counter()))
@@ -121,12 +134,14 @@ class Pipeline:
 
     async def _run(self, exchange: Exchange) -> Response:
         """Where, which version, which row, who, may they, what exactly — and then do it."""
-        address = exchange.address = self._address(exchange.request)
+        sent = (exchange.request.target, exchange.request.headers.get("host", ""))
+        place = self._places.get(sent)
+        address = exchange.address = self._address(*sent) if place is None else place.address
         exchange.version = self._version(exchange, address) or await self._default_version(address)
         self._check_outer(exchange, address)
         if exchange.request.method == "OPTIONS":
             return await self._preflight(exchange, address)
-        level, target = self._service.locate(address)
+        level, target = self._located(sent, address) if place is None else (place.level, place.target)
         op = exchange.op = self._router.find(exchange.request, address, level, self._service.verb(exchange.request))
         exchange.grant = await self._authenticated(exchange, address)
         exchange.create_only = admit(op.allow, exchange.grant)
@@ -135,11 +150,20 @@ class Pipeline:
         result = await (call if "timeout" not in address.query else _within_time(address.query["timeout"], call))
         return encode_response(exchange, op, result)
 
-    def _address(self, request: Request) -> Address:
-        address = parse_address(request.target, request.headers.get("host", ""), product_style=self._product_style)
+    def _address(self, target: str, host: str) -> Address:
+        address = parse_address(target, host, product_style=self._product_style)
         if address.account not in self._ctx.accounts:
             raise StorageError(Code.ResourceNotFound, message="The specified account does not exist.")
         return address
+
+    def _located(self, sent: tuple[str, str], address: Address) -> tuple[Level, Target]:
+        """What many requests are sent to is kept: a table that is inserted into, a queue, a listing."""
+        level, target = self._service.locate(address)
+        if level not in _ONE_OF_MANY and len(sent[0]) + len(sent[1]) <= _LONGEST_PLACE:
+            if len(self._places) >= _MOST_PLACES:
+                self._places.clear()
+            self._places[sent] = _Place(address, level, target)
+        return level, target
 
     def _version(self, exchange: Exchange, address: Address) -> str | None:
         """Any date is served. None where the request names none."""
