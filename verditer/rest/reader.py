@@ -72,8 +72,9 @@ class RequestReader:
         self._upgrading = False
         self._unparsed = b""
         self._target = b""
-        self._lines: list[tuple[bytes, bytes]] = []
+        self._raw_headers: list[tuple[str, str]] = []
         self._headers: dict[str, str] = {}
+        self._header_bytes = 0
         self._held_bytes = 0  # what an incomplete head, or a trailer, may have made the parser keep
 
     def make_room(self) -> bool:
@@ -204,7 +205,9 @@ class RequestReader:
         self.in_head = True
         self.head_since = monotonic()
         self._target = b""
-        self._lines = []
+        self._raw_headers = []
+        self._headers = {}
+        self._header_bytes = 0
         self._held_bytes = 0
 
     def on_url(self, piece: bytes) -> None:
@@ -213,34 +216,24 @@ class RequestReader:
             raise Refusal(414, "InvalidUri", "The request URI is too long.")
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        if self.in_head:  # otherwise a trailer: permitted and ignored
-            self._lines.append((name, value))
-            if len(self._lines) > self._limits.max_headers:
-                raise _headers_too_large()
-
-    def _read_lines(self) -> list[tuple[str, str]]:
-        """The headers as they were sent. Those of one name become one in `_headers`."""
-        raw_headers: list[tuple[str, str]] = []
-        headers = self._headers = {}
-        size = 0
-        for name, value in self._lines:
-            size += len(name) + len(value) + 4
-            spelled, key = _spellings(name)
-            text = value.decode("latin-1").rstrip(" \t")
-            raw_headers.append((spelled, text))
-            if key not in headers:
-                headers[key] = text
-            elif key == "host":
-                raise malformed("The Host header was sent twice.")
-            else:
-                headers[key] += "," + text
-        if size > self._limits.max_header_bytes:
+        if not self.in_head:
+            return  # a trailer: permitted and ignored
+        raw_headers, headers = self._raw_headers, self._headers
+        spelled, key = _spellings(name)
+        text = value.decode("latin-1").rstrip(" \t")
+        raw_headers.append((spelled, text))
+        self._header_bytes += len(name) + len(value) + 4
+        if len(raw_headers) > self._limits.max_headers or self._header_bytes > self._limits.max_header_bytes:
             raise _headers_too_large()
-        return raw_headers
+        if key not in headers:
+            headers[key] = text
+        elif key == "host":
+            raise malformed("The Host header was sent twice.")
+        else:
+            headers[key] += "," + text
 
     def on_headers_complete(self) -> None:
         self.in_head = False
-        raw_headers = self._read_lines()
         headers = self._headers
         http_1_0 = self._is_http_1_0()
         length = self._body_length(http_1_0)
@@ -257,7 +250,7 @@ class RequestReader:
             method=method,
             target=self._target.decode("latin-1"),
             headers=headers,
-            raw_headers=raw_headers,
+            raw_headers=self._raw_headers,
             body=body,
             peer=self._owner.peer,
             secure=self._owner.secure,

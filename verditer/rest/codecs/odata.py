@@ -63,7 +63,7 @@ def entity_path(table: str, partition_key: str, row_key: str) -> str:
 
 
 def _quoted(key: str) -> str:
-    if _PLAIN_KEY.fullmatch(key):
+    if (key.isalnum() and key.isascii()) or _PLAIN_KEY.fullmatch(key):
         return key
     return quote(key.replace("'", "''"), safe="!$&'()*+,;=:@~")
 

@@ -85,7 +85,8 @@ def _key(sent: Sent, name: str) -> str:
     value = sent.get(name)
     if value is None:
         raise StorageError(Code.PropertiesNeedValue)
-    if not isinstance(value, str) or sent.get(name + ANNOTATION) not in (None, _STRING):
+    annotation = name + ANNOTATION
+    if not isinstance(value, str) or (annotation in sent and sent[annotation] not in (None, _STRING)):
         raise StorageError(Code.InvalidInput)
     return value
 
