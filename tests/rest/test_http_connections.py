@@ -14,7 +14,7 @@ import pytest
 from tests.rest.http_wire import PATIENCE_SECONDS, Wire, echo, request, serving
 from verditer.rest import tls
 from verditer.rest.message import Request, Response
-from verditer.rest.server import HttpLimits
+from verditer.rest.server import HttpLimits, HttpServer
 
 
 class Gate:
@@ -278,6 +278,55 @@ def test_stopping_cuts_off_what_does_not_finish() -> None:
         server.stop(grace_seconds=0.05)
         with contextlib.suppress(ConnectionResetError):
             assert wire.ended()
+
+
+def test_stopping_waits_for_what_a_handler_that_is_cut_off_has_to_put_in_order() -> None:
+    begun, go = threading.Event(), threading.Event()
+    ended: list[str] = []
+
+    async def orderly(_: Request) -> Response:
+        try:
+            await asyncio.get_running_loop().create_future()
+        finally:
+            begun.set()
+            await asyncio.to_thread(go.wait, PATIENCE_SECONDS)
+            ended.append("in order")
+        raise AssertionError
+
+    with serving(orderly) as server, server.connect() as wire:
+        wire.send(request())
+        assert wire.silent(0.05)
+        stopping = asyncio.run_coroutine_threadsafe(server.server.stop(0.05), server.loop)
+        assert begun.wait(PATIENCE_SECONDS)
+        with pytest.raises(TimeoutError):
+            stopping.result(0.1)
+        go.set()
+        stopping.result(PATIENCE_SECONDS)
+        assert ended == ["in order"]
+
+
+def test_stopping_cuts_off_a_handler_that_has_just_stopped_waiting() -> None:
+    """What it waited for was there in the same moment, and it waits for the next thing."""
+    first: list[asyncio.Future[None]] = []
+    second = threading.Event()
+
+    async def stubborn(_: Request) -> Response:
+        first.append(asyncio.get_running_loop().create_future())
+        await first[0]
+        second.set()
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    async def cut_off(server: HttpServer) -> None:
+        first[0].set_result(None)
+        await server._cut_off()
+        assert second.is_set()
+
+    with serving(stubborn) as server, server.connect() as wire:
+        wire.send(request())
+        assert wire.silent(0.05)
+        asyncio.run_coroutine_threadsafe(cut_off(server.server), server.loop).result(PATIENCE_SECONDS)
+        assert not [connection.task for connection in server.server._connections if connection.task is not None]
 
 
 # --- TLS ---

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.rest.http_wire import Serving, request, serving
-from verditer.rest import reader
+from verditer.rest import reader as reader_module
 from verditer.rest.body import IncomingBody
 from verditer.rest.message import Request, Response
 from verditer.rest.reader import Exchange, RequestReader
@@ -129,7 +129,7 @@ class Understood:
 
     def _land(self, piece: bytes) -> bytes:
         """As a connection does: into the reader's room if there is some. What did not fit."""
-        if not self._reader.make_room():
+        if not self._reader.has_room:
             self._reader.feed(piece)
             return b""
         room = self._reader.room
@@ -164,8 +164,9 @@ def test_a_body_holds_no_more_memory_than_has_come_of_it() -> None:
     head = request("PUT", "/read", f"Content-Length: {1 << 40}")
     for sent in (0, 1, 100_000, 300_000, 5_000_000):
         reader = Understood([head, bytes(sent)])._reader
-        assert reader.make_room() is (sent >= 300_000)
-        assert reader._piece is None or len(reader._piece) <= min(sent, 1 << 20)
+        assert reader.has_room is (sent >= 300_000)
+        assert not reader.has_room or len(reader.room) <= min(sent, 1 << 20)
+    assert len(reader.room) == reader_module._LARGE_BYTES  # nobody has read what came
 
 
 @given(st.randoms(use_true_random=False))
@@ -173,7 +174,7 @@ def test_a_body_holds_no_more_memory_than_has_come_of_it() -> None:
 def test_how_bytes_are_cut_into_packets_does_not_change_what_they_mean(chance: random.Random) -> None:
     data = mutated(chance)
     whole = Understood([data]).summary()
-    with patch.object(reader, "_LARGE_BYTES", chance.choice((1, 4, reader._LARGE_BYTES))):
+    with patch.object(reader_module, "_LARGE_BYTES", chance.choice((1, 4, reader_module._LARGE_BYTES))):
         assert Understood(cut(chance, data)).summary() == whole
         if len(data) < 3000:
             assert Understood([data[i : i + 1] for i in range(len(data))]).summary() == whole

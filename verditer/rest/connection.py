@@ -91,7 +91,7 @@ class HttpConnection(asyncio.Protocol):
                 self._start_now(exchange)
         if self._reader.arriving is not None:
             self._balance_reading()
-            if self._reader.make_room():
+            if self._reader.has_room:
                 self._have_read_by(Landing(self, self._reader))
         elif self._pending or self._reading_paused:
             self._balance_reading()
@@ -102,7 +102,7 @@ class HttpConnection(asyncio.Protocol):
             self._since = monotonic()
             self._reader.landed(count)
             self._balance_reading()
-        if self._reader.deaf or not self._reader.make_room():
+        if self._reader.deaf or not self._reader.has_room:
             self._have_read_by(self)
 
     def _have_read_by(self, protocol: asyncio.BaseProtocol) -> None:

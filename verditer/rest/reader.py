@@ -77,20 +77,23 @@ class RequestReader:
         self._header_bytes = 0
         self._held_bytes = 0  # what an incomplete head, or a trailer, may have made the parser keep
 
-    def make_room(self) -> bool:
+    @property
+    def has_room(self) -> bool:
         """Whether the next bytes may land in `room`, where those of a large body stay instead of being copied."""
-        if self._piece is None and self._counting and (size := self._large_piece()) >= _LARGE_BYTES:
-            self._piece, self._landed = bytearray(size), 0
-        return self._piece is not None
+        return self._piece is not None or self._large_piece() >= _LARGE_BYTES
 
     def _large_piece(self) -> int:
         """No more than has come already: who sends little holds little, whatever was announced."""
-        assert self.arriving is not None
-        return min(self._left, self.arriving.body.received, _PIECE_BYTES)
+        if not self._counting or self.arriving is None:
+            return 0
+        body = self.arriving.body
+        unused = max(self._limits.max_buffered_body_bytes - body.buffered, _LARGE_BYTES)
+        return min(self._left, body.received, unused, _PIECE_BYTES)
 
     @property
     def room(self) -> memoryview:
-        assert self._piece is not None
+        if self._piece is None:
+            self._piece, self._landed = bytearray(self._large_piece() or _LARGE_BYTES), 0  # a deaf one drops what lands
         return memoryview(self._piece)[self._landed :]
 
     def landed(self, count: int) -> None:

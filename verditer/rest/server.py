@@ -116,18 +116,26 @@ class HttpServer:
             connection.shut_down()
         await self._until_empty(grace_seconds)
         await asyncio.sleep(0)  # whoever came in this very moment takes a first step, and can be told
-        tasks = [connection.task for connection in self._connections if connection.task is not None]
         for connection in list(self._connections):
             connection.abort()
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._cut_off()
         if self._listener is not None:
             await self._listener.wait_closed()
         self._listener = None
         self._acceptors.clear()
         if self._sweep is not None:
             self._sweep.cancel()
+
+    async def _cut_off(self) -> None:
+        """Each answer is told once, and has the time it needs to put things in order. What it waited for may have been there
+        in the same moment: then it is told where it waits next."""
+        told: set[HttpConnection] = set()
+        while running := [(connection, connection.task) for connection in self._connections if connection.task is not None]:
+            for connection, task in running:
+                if connection not in told and task.cancel():
+                    told.add(connection)
+            await asyncio.gather(*[task for _, task in running], return_exceptions=True)
+            await asyncio.sleep(0)
 
     def admit(self, connection: HttpConnection) -> bool:
         self._connections.add(connection)

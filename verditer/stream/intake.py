@@ -1,7 +1,7 @@
 """Intake: how the body of a request becomes stored bytes. Services call `receive`, then commit a record with what it returns.
 
 A small body stays in hand and will live in the record itself. A large one becomes an extent: while one batch is hashed and
-written by threads, the loop receives the next, so memory holds about two batches whatever the size.
+written by threads, the loop receives the next, so memory holds two of up to 4 MiB, whatever the size.
 """
 
 import asyncio
