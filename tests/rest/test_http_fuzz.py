@@ -166,7 +166,7 @@ def test_a_body_holds_no_more_memory_than_has_come_of_it() -> None:
         reader = Understood([head, bytes(sent)])._reader
         assert reader.has_room is (sent >= 300_000)
         assert not reader.has_room or len(reader.room) <= min(sent, 1 << 20)
-    assert len(reader.room) == reader_module._LARGE_BYTES  # nobody has read what came
+    assert len(reader.room) == reader_module._LEAST_ROOM  # nobody has read what came
 
 
 @given(st.randoms(use_true_random=False))
@@ -174,7 +174,7 @@ def test_a_body_holds_no_more_memory_than_has_come_of_it() -> None:
 def test_how_bytes_are_cut_into_packets_does_not_change_what_they_mean(chance: random.Random) -> None:
     data = mutated(chance)
     whole = Understood([data]).summary()
-    with patch.object(reader_module, "_LARGE_BYTES", chance.choice((1, 4, reader_module._LARGE_BYTES))):
+    with patch.object(reader_module, "_LEAST_ROOM", chance.choice((1, 4, reader_module._LEAST_ROOM))):
         assert Understood(cut(chance, data)).summary() == whole
         if len(data) < 3000:
             assert Understood([data[i : i + 1] for i in range(len(data))]).summary() == whole

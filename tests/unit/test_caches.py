@@ -1,6 +1,6 @@
 """What is remembered of texts that clients send."""
 
-from verditer.core.caches import remember
+from verditer.core.caches import Kept, remember
 
 
 def test_short_texts_are_remembered_and_long_ones_are_not() -> None:
@@ -25,3 +25,11 @@ def test_no_more_than_so_many_are_remembered() -> None:
     for text in ("a", "b", "c", "a"):
         ask(text)
     assert asked == ["a", "b", "c", "a"]
+
+
+def test_what_is_full_begins_anew() -> None:
+    kept = Kept[tuple[str, str], int](2)
+    for number in range(5):
+        kept.keep(("place", str(number)), number)
+        assert len(kept) <= 2
+        assert kept["place", str(number)] == number

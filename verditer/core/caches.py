@@ -1,27 +1,38 @@
-"""A cache of answers about texts that clients send: few of them, and none that is long, so nobody can fill the memory with it."""
+"""What is kept of things that clients send: few of them, and none that is long, so nobody can fill the memory with it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import TypeVar
 
+K = TypeVar("K", bound=Hashable)
 S = TypeVar("S", str, bytes)
 T = TypeVar("T")
 
 
-class _Answers(dict[S, T]):
-    """A dictionary that asks for what it does not know. One that is full begins anew: what is asked often is soon back."""
+class Kept(dict[K, T]):
+    """A dictionary of so many entries at most. One that is full begins anew: what is asked for often is soon back."""
+
+    def __init__(self, entries: int) -> None:
+        super().__init__()
+        self._entries = entries
+
+    def keep(self, key: K, value: T) -> None:
+        if len(self) >= self._entries:
+            self.clear()
+        self[key] = value
+
+
+class _Answers(Kept[S, T]):
+    """Asks for what it does not know."""
 
     def __init__(self, function: Callable[[S], T], entries: int, longest: int) -> None:
-        super().__init__()
+        super().__init__(entries)
         self._function: Callable[[S], T] = function
-        self._entries = entries
         self._longest = longest
 
     def __missing__(self, text: S) -> T:
         answer = self._function(text)
         if len(text) <= self._longest:
-            if len(self) >= self._entries:
-                self.clear()
-            self[text] = answer
+            self.keep(text, answer)
         return answer
 
 

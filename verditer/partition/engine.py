@@ -104,7 +104,8 @@ class Engine(Protocol):
         """The same for a body that may look at many records: it runs beside the event loop."""
 
     def write(self, scope: Scope, body: Callable[[Transaction], T]) -> Awaitable[T]:
-        """Run a body and make its changes durable before returning. If it raises, nothing happened."""
+        """Run a body and make its changes durable before answering. If it raises, nothing happened. It may have begun before it
+        is awaited."""
 
     def now(self) -> int:
         """The time for what needs no transaction: signatures, logs, tokens."""

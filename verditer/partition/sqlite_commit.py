@@ -133,10 +133,8 @@ class Writer:
                 work.error = None
             self._orders.put(lambda: self._write_long(batch))
         else:
-            if perf_counter() < self._disk_slow_until:
-                self._finish_beside(batch)
-            else:
-                self._finish_here(batch)
+            finish = self._finish_beside if perf_counter() < self._disk_slow_until else self._finish_here
+            finish(batch)
 
     def _finish_beside(self, batch: list[Work]) -> None:
         self._orders.put(lambda: self._finish(batch))

@@ -16,7 +16,7 @@ from verditer.partition.shared import SharedStore, Turn
 
 LOG_PAGES = 2000  # 16 MB: beyond that the log begins anew
 KEEP_ROWS = 500  # a row written is a page at most, mostly
-KEEP_SECONDS = 0.02
+KEEP_SECONDS = 0.02  # in which a quick disk and quick writers add some 4 MB
 READERS_MILLISECONDS = 5  # a long scan may go on for longer: then the log does too
 
 

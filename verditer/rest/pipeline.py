@@ -17,7 +17,7 @@ from operator import attrgetter
 from typing import Any, Literal, NamedTuple
 
 from verditer import __version__
-from verditer.core.caches import remember
+from verditer.core.caches import Kept, remember
 from verditer.core.dates import rfc1123
 from verditer.core.errors import Code, StorageError, invalid_header, invalid_query
 from verditer.core.grant import ContainerAccess, Grant, admit
@@ -89,7 +89,7 @@ async def _within_time(asked: str, call: Coroutine[Any, Any, Any]) -> Any:
         call.close()
         raise invalid_query("timeout", asked)
     try:
-        await asyncio.sleep(0)  # a time limit needs a task, which a request becomes where it first waits
+        await asyncio.sleep(0)  # a time limit needs a task, which a request becomes where it waits for no future
         async with asyncio.timeout(int(asked)):
             return await call
     except TimeoutError:
@@ -110,7 +110,7 @@ class Pipeline:
         self._server = f"Verditer-{service.name.capitalize()}/{__version__}"
         self._newer_versions: set[str] = set()
         self._request_ids = _request_ids()
-        self._places: dict[tuple[str, str], _Place] = {}
+        self._places = Kept[tuple[str, str], _Place](_MOST_PLACES)
 
     def handle(self, request: Request) -> Awaitable[Response]:
         return self._answer(Exchange(request=request, request_id=next(self._request_ids), started=time.perf_counter()))
@@ -160,9 +160,7 @@ class Pipeline:
         """What many requests are sent to is kept: a table that is inserted into, a queue, a listing."""
         level, target = self._service.locate(address)
         if level not in _ONE_OF_MANY and len(sent[0]) + len(sent[1]) <= _LONGEST_PLACE:
-            if len(self._places) >= _MOST_PLACES:
-                self._places.clear()
-            self._places[sent] = _Place(address, level, target)
+            self._places.keep(sent, _Place(address, level, target))
         return level, target
 
     def _version(self, exchange: Exchange, address: Address) -> str | None:

@@ -19,8 +19,8 @@ from verditer.rest.wire import HttpLimits, Refusal, malformed
 _HEADS_PARSED_AT_ONCE = 16 * 1024
 _CHUNKS_PARSED_AT_ONCE = 256 * 1024
 
-_LARGE_BYTES = 256 * 1024  # pieces of a body from here on stay where they land
-_PIECE_BYTES = 1024 * 1024
+_LEAST_ROOM = 256 * 1024  # smaller pieces of a body are copied with less trouble
+_MOST_ROOM = 1024 * 1024
 
 
 @remember(1024, 64)  # names come again and again
@@ -80,20 +80,20 @@ class RequestReader:
     @property
     def has_room(self) -> bool:
         """Whether the next bytes may land in `room`, where those of a large body stay instead of being copied."""
-        return self._piece is not None or self._large_piece() >= _LARGE_BYTES
+        return self._piece is not None or self._room_bytes() >= _LEAST_ROOM
 
-    def _large_piece(self) -> int:
+    def _room_bytes(self) -> int:
         """No more than has come already: who sends little holds little, whatever was announced."""
         if not self._counting or self.arriving is None:
             return 0
         body = self.arriving.body
-        unused = max(self._limits.max_buffered_body_bytes - body.buffered, _LARGE_BYTES)
-        return min(self._left, body.received, unused, _PIECE_BYTES)
+        unused = max(self._limits.max_buffered_body_bytes - body.buffered, _LEAST_ROOM)
+        return min(self._left, body.received, unused, _MOST_ROOM)
 
     @property
     def room(self) -> memoryview:
         if self._piece is None:
-            self._piece, self._landed = bytearray(self._large_piece() or _LARGE_BYTES), 0  # a deaf one drops what lands
+            self._piece, self._landed = bytearray(self._room_bytes() or _LEAST_ROOM), 0  # a deaf one drops what lands
         return memoryview(self._piece)[self._landed :]
 
     def landed(self, count: int) -> None:

@@ -56,12 +56,11 @@ async def receive(source: Source, store: ExtentStore, *, limit: int, inline_limi
 async def _take(
     source: Source, enough: int, room: int, limit: int, storing: "asyncio.Future[None] | None" = None
 ) -> tuple[list[bytes | bytearray], int]:
-    """Pieces and their size: at least `enough`, or less when the source has ended; more while the last ones are being stored."""
+    """Pieces and their size: `enough` or a little more, or less when the source has ended; up to AHEAD_BYTES while the last ones
+    are being stored."""
     pieces: list[bytes | bytearray] = []
     size = 0
-    while (size < enough or (storing is not None and not storing.done() and size < AHEAD_BYTES)) and (
-        piece := await source.read()
-    ):
+    while size < (enough if storing is None or storing.done() else AHEAD_BYTES) and (piece := await source.read()):
         size += len(piece)
         if size > room:
             raise _too_large(limit)

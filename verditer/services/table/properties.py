@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from verditer.core.caches import Kept
 from verditer.core.edm import (
     ANNOTATION,
     Edm,
@@ -54,7 +55,7 @@ def own_properties(sent: Sent) -> Members:
 
 
 Names = tuple[tuple[str, str | None], ...]
-_KNOWN: dict[tuple[str, ...], Names] = {}  # a program sends entities of few forms
+_KNOWN = Kept[tuple[str, ...], Names](_MOST_FORMS)  # a program sends entities of few forms
 
 
 def _own_names(names: tuple[str, ...]) -> Names:
@@ -71,8 +72,8 @@ def _own_names(names: tuple[str, ...]) -> Names:
         if len(name) > MAX_PROPERTY_NAME:
             raise StorageError(Code.PropertyNameTooLong)
         found.append((name, name + ANNOTATION if name + ANNOTATION in annotations else None))
-    if len(_KNOWN) < _MOST_FORMS and sum(map(len, names)) < _SMALL_FORM:
-        _KNOWN[names] = tuple(found)
+    if sum(map(len, names)) < _SMALL_FORM:
+        _KNOWN.keep(names, tuple(found))
     return tuple(found)
 
 
