@@ -25,10 +25,10 @@ class Note(Record, frozen=True, kw_only=True, tag=1):
     TABLE = "test_note"
     KEY = ("space", "name")
 
+    data: bytes = b""  # the first field, where a sieve looks
     space: int
     name: str
     value: int = 0
-    data: bytes = b""
 
 
 class Job(Record, frozen=True, kw_only=True, tag=1):

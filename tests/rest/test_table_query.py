@@ -132,6 +132,17 @@ def test_a_filter_finds(filled: Box, filter: str, rows: list[str]) -> None:
     assert filled.rows(filter) == rows
 
 
+def test_a_filter_finds_entities_of_every_length(box: Box) -> None:
+    """By each of three types, and each entity's text as it was sent: one of a length of 256 bytes is stored as 257."""
+    for start in (170, 430):
+        known = {"Word": "it's", "Number": 7, "Last": True}
+        box.batch(*[box.part("PUT", f"{length}", {"Text": "t" * length, **known}) for length in range(start, start + 100)])
+    everything = [f"{length}" for length in (*range(170, 270), *range(430, 530))]
+    for filter in ("Word eq 'it''s'", "Number eq 7", "Last eq true", "Number ge 7 and Last"):
+        items = json_of(box.query(filter))["value"]
+        assert [item["RowKey"] for item in items] == [f"{len(item['Text'])}" for item in items] == everything
+
+
 def test_a_broken_filter_says_where(box: Box) -> None:  # T540
     reply = box.query("aaa bbb ccc")
     assert (refusal(reply), message(reply)) == ((400, "InvalidInput"), "Syntax error at position 7 in 'aaa bbb ccc'.")

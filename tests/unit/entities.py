@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from hypothesis import strategies as st
 
 from verditer.core.edm import ANNOTATION, Edm, Members, Wire, double_of, encode_members
-from verditer.core.records.table import Entity
+from verditer.core.records.table import Entity, padded
 from verditer.services.table.compare import compile_filter
 from verditer.services.table.filter import And, Compare, Constant, Literal, Node, Not, Or
 from verditer.services.table.query import SYSTEM
@@ -29,7 +29,9 @@ def entity(partition_key: str, row_key: str, known: Mapping[str, Value], *, etag
     members: Members = {}
     for name, (kind, value) in known.items():
         put(members, name, kind, value)
-    return Entity(properties=encode_members(members), table_id=table_id, partition_key=partition_key, row_key=row_key, etag=etag)
+    return Entity(
+        properties=padded(encode_members(members)), table_id=table_id, partition_key=partition_key, row_key=row_key, etag=etag
+    )
 
 
 def predicate(node: Node) -> Callable[[Entity], bool]:

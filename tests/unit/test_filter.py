@@ -174,7 +174,7 @@ ENTITY = entity(
         "G eq guid'A455C695-DF98-5678-AAAA-81D3367E5A34'", "G lt guid'b455c695-df98-5678-aaaa-81d3367e5a34'",
         "X eq X'01ff'", "X gt X'01'", "X lt binary'02'",  # T529
         "PartitionKey eq 'p'", "RowKey lt 's'", "Timestamp eq datetime'2020-01-01T00:00:00Z'", "'p' eq PartitionKey",  # T533
-        "not (Missing eq 'x')", "not (S eq 5)", "S eq 'x' or I eq 5",  # T521
+        "not (Missing eq 'x')", "not (S eq 5)", "S eq 'x' or I eq 5", "S eq 'b' and I eq 5 and L eq 5L and T eq true",  # T521
     ],
 )  # fmt: skip
 def test_a_comparison_that_holds(source: str) -> None:

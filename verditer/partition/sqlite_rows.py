@@ -3,6 +3,7 @@
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
+from itertools import starmap
 from typing import Any, Generic, TypeVar
 
 from verditer.core.clock import HybridClock
@@ -125,7 +126,7 @@ class RowTransaction:
 
     def _records(self, decode: Callable[[bytes], R], rows: Iterator[tuple[bytes]]) -> Iterator[R]:
         if self._left > BRIEF:
-            return (decode(body) for (body,) in rows)
+            return starmap(decode, rows)
         return self._counted(decode, rows)
 
     def _counted(self, decode: Callable[[bytes], R], rows: Iterator[tuple[bytes]]) -> Iterator[R]:

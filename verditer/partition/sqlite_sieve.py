@@ -1,12 +1,12 @@
 """The sieve of a scan, as SQL: what a record's bytes have to contain so that SQLite wakes Python for it.
 
 GLOB is the fastest look at bytes that SQLite has, several times faster than `instr`, which goes byte by byte. It reads text up to
-the first NUL; so marks are looked for in a record's first field, which is text without NULs, and from its second or third
-byte on: what stands before, the head of the record and the length of the field, may have some.
+the first NUL. A record's first field, where marks are looked for, has none; its head, which is the length of that field, has one
+from 64 KiB on, and before that only where the length is a multiple of 256, which it is not.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from math import isfinite
 
@@ -14,12 +14,12 @@ from verditer.partition.engine import Mark
 
 Values = tuple[bytes | float | str, ...]
 
-_TEXT = "CAST(substr(body, 8) AS TEXT)"  # the heads take 4, 5 or 7 bytes: of a document, `{"` and a letter may be lost
-_LOST = 2  # characters at the beginning of a mark that are not looked for, since those of the first member may be gone
-_SHORTEST = 3  # characters that are left of a mark; of a name of one letter there is none
-_LONGEST = 100  # characters of a pattern; SQLite refuses patterns of more than 50,000 bytes
+# A head takes up to 7 bytes. Cutting it off costs a copy, so that is done only where it has to be, or may have to.
+_TEXT = "CAST(CASE WHEN length(body) > 65535 THEN substr(body, 8) ELSE body END AS TEXT)"
+_LOST = 1  # characters of a mark that are not looked for: `{"` may be cut off with the head
+_LONGEST = 500  # characters of a mark or a value that are looked for; SQLite refuses patterns of more than 50,000 bytes
 _SPECIAL = re.compile(r"[*?\[]")
-_NUMERIC = frozenset('"-0123456789')  # none of these means anything within brackets, the dash because it stands at their end
+_NUMERIC = frozenset('"-,.}0123456789')  # none of these means anything within brackets, the dash if it stands at their end
 
 
 @lru_cache(maxsize=64)
@@ -33,29 +33,30 @@ def _condition(mark: Mark) -> tuple[str, Values]:
     if mark.bounds is not None:
         return _number_within(mark.text, *mark.bounds)
     text = mark.text.decode()[_LOST:]
-    if len(text) < _SHORTEST and mark.values:
-        return _one_of(mark.text, mark.values)
-    patterns = [_pattern(text + value.decode()) for value in mark.values or (b"",)]
-    sql = " OR ".join([f"{_TEXT} GLOB ?"] * len(patterns))
-    firsts = {chr(value[0]) for value in mark.values}
-    if len(firsts) < 2 or not firsts <= _NUMERIC:
-        return f"({sql})", tuple(patterns)
-    # Most records fail at once, by one pattern for all values, and few are looked at value by value.
-    either = "".join(sorted(firsts - {"-"})) + "-" * ("-" in firsts)
-    return f"({_TEXT} GLOB ? AND ({sql}))", (f"*{_quoted(text)}[{either}]*", *patterns)
+    follows = _any_of(mark.values) if len(text) <= _LONGEST else ""
+    return f"{_TEXT} GLOB +?", (f"*{_quoted(text[:_LONGEST])}{follows}*",)  # a bare `?` is planned for anew whenever it is bound
 
 
-def _pattern(text: str) -> str:
-    return f"*{_quoted(text[:_LONGEST])}*"
+def _any_of(values: tuple[bytes, ...]) -> str:
+    """A pattern for all of them. Where they differ it holds for others too, which the reader of the records passes over."""
+    if len(values) < 2:
+        return "".join(_quoted(value.decode()[:_LONGEST]) for value in values)
+    return "".join(map(_either, zip(*(value.decode() for value in values), strict=True)))
+
+
+def _either(characters: Iterable[str]) -> str:
+    some = set(characters)
+    if len(some) == 1:
+        return _quoted(*some)
+    return f"[{''.join(sorted(some, key=_dash_last))}]" if some <= _NUMERIC else "?"
+
+
+def _dash_last(character: str) -> tuple[bool, str]:
+    return character == "-", character
 
 
 def _quoted(text: str) -> str:
     return _SPECIAL.sub(r"[\g<0>]", text)
-
-
-def _one_of(text: bytes, values: tuple[bytes, ...]) -> tuple[str, Values]:
-    follows = f"substr(body, instr(body, ?) + {len(text)}, {len(values[0])})"
-    return f"{follows} IN ({','.join('?' * len(values))})", (text, *values)
 
 
 def _number_within(text: bytes, low: float, high: float) -> tuple[str, Values]:

@@ -98,6 +98,6 @@ def text_bytes(text: str) -> bytes:
 
 def _escaped(part: bytes) -> bytes:
     """Bytes that end a part do not occur inside it, and the order stays as it was: 00 becomes 01 01, 01 becomes 01 02."""
-    if b"\0" not in part and b"\1" not in part:
+    if 0 not in part and 1 not in part:
         return part
     return part.replace(b"\1", b"\1\2").replace(b"\0", b"\1\1")

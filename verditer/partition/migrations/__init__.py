@@ -4,27 +4,22 @@ A store's schema version is the number of the last step it has taken; an empty s
 former program must not open the store any more. A new record class alone is no step: its table appears at the next start.
 """
 
-from collections.abc import Collection, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Collection, Sequence
 
 from verditer.core.records.record import Record
 from verditer.partition.engine import EngineUnavailable
-from verditer.partition.migrations import s0001_store
+from verditer.partition.migrations import s0001_store, s0002_documents
+from verditer.partition.migrations.dialect import POSTGRES, SQLITE, Dialect
 
+Step = Callable[[Collection[str], Dialect], Sequence[str]]
+"""What has to be done in a store that has these tables."""
 
-class Dialect(NamedTuple):
-    """The little in which engines differ."""
-
-    bytes_type: str
-    table_options: str = ""
-
-
-POSTGRES = Dialect("BYTEA")
-SQLITE = Dialect("BLOB", " WITHOUT ROWID")
+__all__ = ["POSTGRES", "SQLITE", "VERSION_QUERY", "plan"]
 
 # fmt: off
-STEPS: tuple[tuple[int, tuple[str, ...]], ...] = (
-    (1, s0001_store.STATEMENTS),
+STEPS: tuple[tuple[int, Step], ...] = (
+    (1, s0001_store.statements),
+    (2, s0002_documents.statements),
 )
 # fmt: on
 
@@ -36,7 +31,7 @@ def plan(version: int, tables: Collection[str], records: Sequence[type[Record]],
     """The statements that make a store of this version, with these tables, one of `VERSION` with a table for every record."""
     if version > VERSION:
         raise EngineUnavailable(f"the store has schema version {version}; this verditer knows up to {VERSION}")
-    statements = [statement for number, step in STEPS if number > version for statement in step]
+    statements = [statement for number, step in STEPS if number > version for statement in step(tables, dialect)]
     if "counter" not in tables:
         columns = f"key {dialect.bytes_type} PRIMARY KEY, value BIGINT NOT NULL"
         statements.append(f"CREATE TABLE counter ({columns}){dialect.table_options}")

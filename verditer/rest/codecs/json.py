@@ -40,9 +40,12 @@ def _sent(document: bytes) -> Sent:
     return sent if _quotes(document) == 2 * texts else unique(_pairs(document))
 
 
+_BACKSLASH = ord("\\")  # bytes are asked for a number much faster than for bytes
+
+
 def _quotes(document: bytes) -> int:
     """Those that begin or end a text."""
-    if b"\\" in document:
+    if _BACKSLASH in document:
         document = document.replace(b"\\\\", b"").replace(b'\\"', b"")
     return document.count(b'"')
 

@@ -18,6 +18,7 @@ from verditer.core.edm import (
 )
 from verditer.core.errors import Code, StorageError
 from verditer.core.limits import MAX_ENTITY_BYTES, MAX_PROPERTIES, MAX_PROPERTY_BYTES, MAX_PROPERTY_NAME
+from verditer.core.records.table import padded
 
 Sent = Mapping[str, object]
 """The members of the JSON object a client sent."""
@@ -105,7 +106,7 @@ def document_of(members: Members, partition_key: str, row_key: str) -> bytes:
         _check_lengths(members)
     if len(document) > _SURELY_SMALL and _entity_bytes(members, partition_key, row_key) > MAX_ENTITY_BYTES:
         raise StorageError(Code.EntityTooLarge)
-    return document
+    return padded(document)
 
 
 def _check_lengths(members: Members) -> None:

@@ -1,0 +1,23 @@
+"""Step 2: no entity's document is of a length that is a multiple of 256 (`padded` in `core/records/table.py`), for the embedded
+engine's sieve would not find what is in it.
+
+Such a record begins with C5, the bytes of its document's length, of which the lower one is 0, and the document.
+"""
+
+from collections.abc import Collection, Sequence
+
+from verditer.partition.migrations.dialect import SQLITE, Dialect
+
+_DIGITS = "hex(substr(body, 4, 1))"
+_VALUE = "instr('123456789ABCDEF', substr({}, {}, 1))"  # of a hexadecimal digit: 0 is not found
+_LENGTH = f"256 * (16 * {_VALUE.format(_DIGITS, 1)} + {_VALUE.format(_DIGITS, 2)})"
+
+
+def statements(tables: Collection[str], dialect: Dialect) -> Sequence[str]:
+    if dialect is not SQLITE or "entity" not in tables:
+        return ()
+    parts = ("substr(body, 1, 4)", "x'01'", f"substr(body, 6, {_LENGTH})", "' '", f"substr(body, 6 + {_LENGTH})")
+    return (
+        f"UPDATE entity SET body = CAST({' || '.join(parts)} AS BLOB)"
+        " WHERE substr(body, 3, 1) = x'C5' AND substr(body, 5, 1) = x'00'",
+    )
