@@ -53,7 +53,7 @@ METHOD = """\
   every write before it answers.
 - Each question starts its servers anew, fills them and warms them up. Then the sides are asked by turns, the order reversed from
   round to round; a side is held while the other is asked. Rounds: {rounds}, {seconds:g} s each, unless a question fixes its own
-  (5 for large blobs and starts, 1 for the memory of streaming). For growth, two servers are filled once for all questions: one
+  (5 for large blobs and starts, 1 for the memory of streaming and for upserts). For growth, two servers are filled once for all questions: one
   container with that many blobs, and another with as many, tagged, below one folder; where tables grow, one table with that many
   entities.
 - A number is the median of its rounds, the ratio the median of the rounds' ratios. A single refused request makes a row invalid.

@@ -12,13 +12,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from azure.core.credentials import AzureNamedKeyCredential
-from azure.data.tables import TableClient
-
 from benchmarks import driver, sides, wrk
-from benchmarks.questions import entities
-from benchmarks.sas import ACCOUNT, KEY
-from benchmarks.servers import HOST, Server, ending, require_disk
+from benchmarks.questions import entities, upserts
+from benchmarks.servers import Server, ending, require_disk
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -68,8 +64,7 @@ def measured(server: Server, work: Callable[[], int]) -> Scan:
 
 
 def count_entities(server: Server) -> int:
-    endpoint = f"http://{HOST}:{server.port}/{ACCOUNT}"
-    with TableClient(endpoint, entities.TABLE, credential=AzureNamedKeyCredential(ACCOUNT, KEY)) as table:
+    with upserts.table_client(server) as table:
         return sum(1 for _ in table.list_entities())
 
 

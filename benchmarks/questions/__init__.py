@@ -31,6 +31,7 @@ from benchmarks.questions import (
     put_blob,
     start,
     tags,
+    upserts,
 )
 
 PSS = (
@@ -65,6 +66,7 @@ QUESTIONS = (
     Question("query_100_of_10k",  16,    PER_SECOND,       times(5),      entities.store_more, entities.filtered_rate, TABLE),
     Question("query_1000",        16,    PER_SECOND,       times(5),      entities.store,     entities.page_rate, TABLE),
     Question("batch_100",         16,    PER_SECOND,       times(10),     entities.create,    entities.batch_rate, TABLE),
+    Question("sdk_upserts_100k",  1,     SECONDS,          at_most(120),  entities.create,    upserts.seconds, TABLE, rounds=1),
     Question("cpu_put_blob_1k",   16,    CPU_MICROSECONDS, at_most(100),  create_container,   cpu.of_put),
     Question("cpu_get_blob_1k",   16,    CPU_MICROSECONDS, at_most(100),  get_blob.store,     cpu.of_get),
     Question("large_put_256m",    1,     MIB_PER_SECOND,   of_bare(0.8),  create_container,   large.put_rate,    rounds=5),

@@ -13,9 +13,10 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from verditer.core.edm import ANNOTATION, Edm, Members, Wire, double_of, encode_members
+from verditer.core.edm import ANNOTATION, Edm, Wire, double_of
 from verditer.core.records.record import text_bytes
 from verditer.services.table.filter import And, Compare, Constant, Literal, Node, Not, Or
+from verditer.services.table.surely import sure_test
 
 T = TypeVar("T")
 Test = Callable[[Any, str | None], bool]
@@ -47,7 +48,7 @@ def compile_selection(node: Node, system: System, document: Callable[[T], bytes]
     test = _compile(node, system, {name: index for index, name in enumerate(names)})
     if not names:
         return lambda records: [record for record in records if test(record, None)]
-    decode, is_sure = _rows_decoder(names), _sure_test(node, system)
+    decode, is_sure = _rows_decoder(names), sure_test(node, system)
 
     def matching(records: Sequence[T]) -> list[T]:
         documents = list(map(document, records))
@@ -57,42 +58,6 @@ def compile_selection(node: Node, system: System, document: Callable[[T], bytes]
         return [record for record, row in zip(records, rows, strict=True) if test(record, row)]
 
     return matching
-
-
-def _sure_test(node: Node, system: System) -> Callable[[bytes], bool] | None:
-    """Whether a document surely matches, undecoded: what it is asked for stands in it as it would be stored itself. After a sieve
-    that is so for nearly all. None where nothing is sure."""
-    if isinstance(node, And):
-        tests = [test for part in node.parts if (test := _sure_test(part, system)) is not None]
-        return (lambda document: all(test(document) for test in tests)) if len(tests) == len(node.parts) else None
-    if not isinstance(node, Compare) or node.op != "eq" or node.name in system or node.literal.kind not in _STORED:
-        return None
-    stored = _STORED[node.literal.kind](node.literal.value)
-    annotation = node.name + ANNOTATION
-    if node.literal.kind in (Edm.BOOLEAN, Edm.INT32):
-        return _contains({node.name: stored})
-    if node.literal.kind is not Edm.STRING:
-        return _contains({annotation: node.literal.kind.value, node.name: stored})
-    is_there, typed = _contains({node.name: stored}), encode_members(annotation)
-    return lambda document: is_there(document) and document.find(typed) < 0
-
-
-def _contains(members: Members) -> Callable[[bytes], bool]:
-    """Names have no quotes, and those of values are escaped: no value contains a member. (`in` would first take the bytes for a
-    number, and raise and catch what says that they are none.)"""
-    text = encode_members(members)[1:-1]
-    between, last = text + b",", text + b"}"
-    return lambda document: document.find(between) >= 0 or document.find(last) >= 0
-
-
-_STORED: dict[Edm, Callable[[Any], Wire]] = {
-    Edm.STRING: str,
-    Edm.BOOLEAN: bool,
-    Edm.INT32: int,
-    Edm.INT64: str,
-    Edm.GUID: str,
-    Edm.DATETIME: "{}Z".format,
-}
 
 
 def _names(node: Node) -> set[str]:
