@@ -53,9 +53,9 @@ METHOD = """\
   every write before it answers.
 - Each question starts its servers anew, fills them and warms them up. Then the sides are asked by turns, the order reversed from
   round to round; a side is held while the other is asked. Rounds: {rounds}, {seconds:g} s each, unless a question fixes its own
-  (5 for large blobs and starts, 1 for the memory of streaming and for upserts). For growth, two servers are filled once for all questions: one
-  container with that many blobs, and another with as many, tagged, below one folder; where tables grow, one table with that many
-  entities.
+  (5 for large blobs and starts, 1 for the memory of streaming and for upserts). For growth, two servers are filled once for all
+  questions: one container with that many blobs, and another with as many, tagged, below one folder; where tables grow, one table
+  with that many entities.
 - A number is the median of its rounds, the ratio the median of the rounds' ratios. A single refused request makes a row invalid.
 - The load comes from wrk over loopback with a SAS made beforehand, so that clients sign nothing while they measure. Large bodies
   come from a plain socket in a process of its own.
