@@ -31,7 +31,7 @@ def new_name() -> str:
     return f"sdk{uuid.uuid4().hex[:16]}"
 
 
-def test_a_token_credential_works_as_on_azure(token_server: Running, connect: Any) -> None:
+def test_a_token_credential_works_as_on_azure(token_server: Running, connect: Any) -> None:  # T738
     credential = Credential(token_server)
     service = connect(credential)
     table = service.create_table(new_name())

@@ -23,6 +23,7 @@ MAX_XML = 4 * MIB  # documents other than block lists
 MAX_POLICIES = 5
 MAX_POLICY_ID = 64
 MAX_CORS_RULES = 5
+MAX_CORS_TEXT = 2 * KIB  # of all rules, without their tags
 MAX_MESSAGE_TEXT = 64 * KIB  # bytes of UTF-8
 MAX_MESSAGE_XML = 1 * MIB  # a text of that length in which every character is escaped, and room to spare
 MAX_MESSAGES = 32  # that one Get or Peek returns

@@ -43,6 +43,8 @@ from verditer.services.table.changes import Change
 from verditer.services.table.changeset import ChangeRefused, check_count, submit_changes
 from verditer.services.table.entities import Stored
 
+_CONTENT_ID = "content-id"
+
 Submit = Callable[[Context, AccountName, Exchange], Awaitable[Response]]
 
 _CHANGES: dict[Any, Callable[[Any, Any], Change]] = {
@@ -108,8 +110,7 @@ class _Form(NamedTuple):
         if self.brief is not None and stored is not None:
             return self.brief(stored)
         assert self.op.answer.body is not None
-        response: Response = self.op.answer.body(stored, self.exchange)
-        return response
+        return _numbered(self.op.answer.body(stored, self.exchange), self.exchange)
 
 
 class _Reader:
@@ -141,7 +142,7 @@ class _Reader:
             if make is None:
                 raise StorageError(Code.InvalidInput)
             assert op.answer.body is not None
-            brief = brief_answer(op.answer.body, one)
+            brief = None if _CONTENT_ID in inner.headers else brief_answer(op.answer.body, one)
             form = self._forms[key] = _Form(one, op, await decode_request(one, op), make, brief)
         return form, target
 
@@ -157,7 +158,15 @@ async def _query(ctx: Context, router: Router, part: Part, exchange: Exchange) -
     given = {"request": await decode_request(one, op), "grant": exchange.grant}
     assert op.call is not None
     result = await op.call(ctx, target, *[given[name] for name in op.arguments])
-    return _batch(render_answer(encode_response(one, op, result), ctx.new_guid()))
+    return _batch(render_answer(_numbered(encode_response(one, op, result), one), ctx.new_guid()))
+
+
+def _numbered(response: Response, exchange: Exchange) -> Response:
+    """A part that was given a number among its own headers is answered with it."""
+    number = exchange.request.headers.get(_CONTENT_ID)
+    if number is not None:
+        response.headers.append(("Content-ID", number))
+    return response
 
 
 def _routed(router: Router, inner: InnerRequest, level: Level, exchange: Exchange) -> tuple[Exchange, Op]:

@@ -125,6 +125,7 @@ class Form(msgspec.Struct, frozen=True, kw_only=True):
 
 def accept_json(exchange: Exchange) -> Form:
     """For answers with content: the client has to want JSON."""
+    _check_protocol(exchange)
     level = _wanted(exchange)
     if isinstance(level, Code):
         raise StorageError(level)
@@ -141,12 +142,27 @@ def accept_created(exchange: Exchange) -> Form:
 
 def accept_sent(exchange: Exchange) -> None:
     """For answers without content: what the client sends has to be JSON, and no more of it than it says."""
+    _check_protocol(exchange)
     headers = exchange.request.headers
     if "content-length" not in headers and "transfer-encoding" not in headers:
         raise StorageError(Code.MissingContentLengthHeader)
     media = headers.get("content-type", "").partition(";")[0].strip().lower()
     if media == "application/atom+xml":
         raise StorageError(Code.AtomFormatNotSupported)
+
+
+def _check_protocol(exchange: Exchange) -> None:
+    """The version of OData that a client speaks, or the highest it understands, which counts if both are told. JSON is of 3.0;
+    that older ones had none is overlooked."""
+    headers = exchange.request.headers
+    version = headers.get("maxdataserviceversion") or headers.get("dataserviceversion")
+    if version and not _is_odata(version):
+        raise StorageError(Code.InvalidInput, message=f"The data service version '{version}' is not supported.")
+
+
+@remember(64, 64)
+def _is_odata(version: str) -> bool:
+    return version.partition(";")[0].strip() in ("1.0", "2.0", "3.0")
 
 
 def wants_no_content(exchange: Exchange) -> bool:

@@ -6,7 +6,7 @@ from xml.etree.ElementTree import Element
 
 from verditer.core.dates import rfc1123
 from verditer.core.errors import Code, StorageError
-from verditer.core.limits import MAX_CORS_RULES
+from verditer.core.limits import MAX_CORS_RULES, MAX_CORS_TEXT
 from verditer.core.records.account import CorsRule, Logging, Metrics, Retention, ServiceProperties, StaticWebsite
 from verditer.rest.codecs.xml import boolean, element, parse, render, required, text_of, truth
 from verditer.services.properties import ServiceStats
@@ -74,7 +74,7 @@ def _retention(node: Element) -> Retention:
 
 def _cors(node: Element) -> tuple[CorsRule, ...]:
     rules = tuple(_cors_rule(child) for child in node)
-    if len(rules) > MAX_CORS_RULES:
+    if len(rules) > MAX_CORS_RULES or sum(len(text.strip()) for text in node.itertext()) > MAX_CORS_TEXT:
         raise StorageError(Code.InvalidXmlDocument)
     return rules
 
@@ -90,7 +90,11 @@ def _cors_rule(node: Element) -> CorsRule:
     headers = [_comma_list(required(node, name)) for name in ("AllowedHeaders", "ExposedHeaders")]
     if not origins or not methods or not _METHODS.issuperset(methods):
         raise StorageError(Code.InvalidXmlNodeValue, details={"XmlNodeName": "AllowedMethods"})
-    if any(len(entries) > 64 or any(len(entry) > 256 for entry in entries) for entries in (origins, *headers)):
+    if any(len(entry) > 256 for entry in (*origins, *headers[0], *headers[1])):
+        raise StorageError(Code.InvalidXmlDocument)
+    prefixes = [sum(name.endswith("*") and name != "*" for name in names) for names in headers]
+    literals = [len(names) - count for names, count in zip(headers, prefixes, strict=True)]
+    if max(len(origins), *literals) > 64 or max(prefixes) > 2:
         raise StorageError(Code.InvalidXmlDocument)
     return CorsRule(
         allowed_origins=origins,
