@@ -8,14 +8,16 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.unit.entities import Value, entity, nodes, predicate, properties
+from tests.unit.entities import NAMES, Value, entity, literal_of, nodes, predicate, properties, values
 from verditer.core.edm import Edm
 from verditer.core.errors import Code, StorageError
 from verditer.core.records.table import Entity
 from verditer.services.table.filter import MAX_DEPTH, And, Compare, Constant, Literal, Node, Not, Or, parse_filter
+from verditer.services.table.query import SYSTEM
+from verditer.services.table.surely import sure_test
 
 
 def text(value: str) -> Literal:
@@ -143,6 +145,7 @@ def matches(source: str, stored: Entity) -> bool:
     return predicate(tree)(stored)
 
 
+GUID = "a455c695-df98-5678-aaaa-81d3367e5a34"
 ENTITY = entity(
     "p",
     "r",
@@ -155,7 +158,7 @@ ENTITY = entity(
         "Inf": (Edm.DOUBLE, "Infinity"),
         "T": (Edm.BOOLEAN, True),
         "W": (Edm.DATETIME, "2020-01-01T00:00:00.5Z"),
-        "G": (Edm.GUID, "a455c695-df98-5678-aaaa-81d3367e5a34"),
+        "G": (Edm.GUID, GUID),
         "X": (Edm.BINARY, base64.b64encode(b"\x01\xff").decode()),
     },
     etag=637134336000000000,  # 2020-01-01T00:00:00Z
@@ -255,3 +258,23 @@ def test_a_compiled_filter_agrees_with_the_plain_evaluator(known: dict[str, Valu
     stored = entity("p", "r", known)
     everything = known | {"PartitionKey": (Edm.STRING, "p"), "RowKey": (Edm.STRING, "r")}
     assert predicate(node)(stored) == naive(node, everything)
+
+
+equalities = st.builds(Compare, st.sampled_from(NAMES), st.just("eq"), values.map(literal_of))
+
+
+@settings(max_examples=300)
+@given(properties, st.lists(equalities, min_size=1, max_size=2).map(tuple))
+def test_what_is_sure_is_so(known: dict[str, Value], parts: tuple[Compare, ...]) -> None:
+    is_sure = sure_test(And(parts), SYSTEM)
+    if is_sure is not None and is_sure(entity("p", "r", known).properties):
+        assert naive(And(parts), known)
+
+
+def test_what_is_stored_as_it_is_asked_for_is_sure() -> None:
+    for source in ("S eq 'b'", "I eq 5", "L eq 5L", "T eq true", "W eq datetime'2020-01-01T00:00:00.5Z'", f"G eq guid'{GUID}'"):
+        tree = parse_filter(f"{source} and S eq 'b'")
+        assert tree is not None
+        is_sure = sure_test(tree, SYSTEM)
+        assert is_sure is not None
+        assert is_sure(ENTITY.properties)

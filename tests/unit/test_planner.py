@@ -14,8 +14,10 @@ from verditer.core.records.record import Span, key_of, span_of
 from verditer.core.records.table import Entity, padded
 from verditer.partition.engine import Mark, Transaction
 from verditer.partition.sqlite import SqliteEngine
+from verditer.partition.sqlite_sieve import sieve_of
 from verditer.services.table.filter import Compare, Literal, Node, parse_filter
 from verditer.services.table.planner import END, MAX_BOXES, Plan, merged, plan
+from verditer.services.table.query import _prepared
 
 ALL = "everything"
 WHOLE = "the whole filter"
@@ -101,6 +103,20 @@ def test_a_filter_scans_these_keys_and_evaluates_the_rest(source: str, scans: li
 )
 def test_a_filter_leaves_marks_by_which_an_engine_may_sift(source: str, marks: list[Mark]) -> None:
     assert list(plan(parse_filter(source)).marks) == marks
+
+
+def test_a_sieve_looks_for_little_however_much_is_asked_for() -> None:
+    """A long look for what comes again and again in a text would hold up everybody else."""
+    for name, value in (("a" * 255, "x"), ("A", "x" * 60_000), ("a" * 60_000, "x")):
+        sql, patterns = sieve_of(plan(Compare(name, "eq", Literal(Edm.STRING, value))).marks)
+        assert sum(len(str(pattern)) for pattern in patterns) <= 160
+        assert len(sql) <= 100
+
+
+def test_only_short_filters_are_kept() -> None:
+    for length, kept in ((100, True), (60_000, False)):
+        node = Compare("A", "eq", Literal(Edm.STRING, "x" * length))
+        assert (_prepared(node) is _prepared(node)) == kept
 
 
 def test_an_or_of_many_keys_is_many_small_scans() -> None:

@@ -22,7 +22,7 @@ every scope above it; writes beside each other run side by side where the engine
 class Mark(NamedTuple):
     """Bytes that a wanted record contains in its first field as it is stored, which is text without NULs, of a length that is no
     multiple of 256. What follows them where they stand first is a number within the bounds, if there are any, or begins with one
-    of `values`, if there are any; these are of one length."""
+    of `values`, if there are any; these are of one length, some hundred bytes at most."""
 
     text: bytes
     bounds: tuple[float, float] | None = None

@@ -35,7 +35,7 @@ T = TypeVar("T")
 
 READERS = 2
 SIFTING_SECONDS = 0.01  # on the loop: a sieve that passes over records for longer belongs beside it
-LOOK_AT_CLOCK_EVERY = 2_000  # steps of SQLite, about a hundred records
+LOOK_AT_CLOCK_EVERY = 500  # steps of SQLite, about fifty records
 NO_SNAPSHOT = -1
 
 

@@ -1,8 +1,8 @@
 """The sieve of a scan, as SQL: what a record's bytes have to contain so that SQLite wakes Python for it.
 
 GLOB is the fastest look at bytes that SQLite has, several times faster than `instr`, which goes byte by byte. It reads text up to
-the first NUL. A record's first field, where marks are looked for, has none; its head, which is the length of that field, has one
-from 64 KiB on, and before that only where the length is a multiple of 256, which it is not.
+the first NUL. A record's first field, where marks are looked for, has none. In front of it stands its length, which has one from
+64 KiB on, so such a record passes; and below that only where it is a multiple of 256, which it is not.
 """
 
 import re
@@ -14,10 +14,11 @@ from verditer.partition.engine import Mark
 
 Values = tuple[bytes | float | str, ...]
 
-# A head takes up to 7 bytes. Cutting it off costs a copy, so that is done only where it has to be, or may have to.
-_TEXT = "CAST(CASE WHEN length(body) > 65535 THEN substr(body, 8) ELSE body END AS TEXT)"
-_LOST = 1  # characters of a mark that are not looked for: `{"` may be cut off with the head
-_LONGEST = 500  # characters of a mark or a value that are looked for; SQLite refuses patterns of more than 50,000 bytes
+# A bare `?` would be planned for anew whenever it is bound.
+_SIFTED = "(length(body) > 65535 OR CAST(body AS TEXT) GLOB +?)"
+# Of a mark its last characters are looked for, and never the quote that it begins with, for there are many. Where they come again
+# and again in a text, each of them costs as much as the text is long, and SQLite does not look at the clock meanwhile.
+_LAST = 16
 _SPECIAL = re.compile(r"[*?\[]")
 _NUMERIC = frozenset('"-,.}0123456789')  # none of these means anything within brackets, the dash if it stands at their end
 
@@ -32,15 +33,14 @@ def sieve_of(marks: Sequence[Mark]) -> tuple[str, Values]:
 def _condition(mark: Mark) -> tuple[str, Values]:
     if mark.bounds is not None:
         return _number_within(mark.text, *mark.bounds)
-    text = mark.text.decode()[_LOST:]
-    follows = _any_of(mark.values) if len(text) <= _LONGEST else ""
-    return f"{_TEXT} GLOB +?", (f"*{_quoted(text[:_LONGEST])}{follows}*",)  # a bare `?` is planned for anew whenever it is bound
+    text = mark.text.decode()[1:][-_LAST:]
+    return _SIFTED, (f"*{_quoted(text)}{_any_of(mark.values)}*",)
 
 
 def _any_of(values: tuple[bytes, ...]) -> str:
     """A pattern for all of them. Where they differ it holds for others too, which the reader of the records passes over."""
-    if len(values) < 2:
-        return "".join(_quoted(value.decode()[:_LONGEST]) for value in values)
+    if not values:
+        return ""
     return "".join(map(_either, zip(*(value.decode() for value in values), strict=True)))
 
 

@@ -1,7 +1,7 @@
-"""Step 2: no entity's document is of a length that is a multiple of 256 (`padded` in `core/records/table.py`), for the embedded
-engine's sieve would not find what is in it.
+"""Step 2: no document of an entity, below 64 KiB, is of a length that is a multiple of 256 (`padded` in `core/records/table.py`),
+for the embedded engine's sieve would not find what is in it. Other engines have no sieve.
 
-Such a record begins with C5, the bytes of its document's length, of which the lower one is 0, and the document.
+In such a record the third byte is C5, and behind it are the bytes of the document's length, of which the second is 0.
 """
 
 from collections.abc import Collection, Sequence

@@ -15,7 +15,7 @@ from verditer.core.dates import TICKS_PER_SECOND
 from verditer.core.edm import ANNOTATION, datetime_text, decode_members, etag_text
 from verditer.core.records.table import Entity
 from verditer.rest.codecs.multipart import head_text
-from verditer.rest.codecs.odata import FULL, JSON, NONE, Form, entity_path, show_token, wants_no_content
+from verditer.rest.codecs.odata import FULL, JSON, MINIMAL, NONE, Form, entity_path, show_token, wants_no_content
 from verditer.rest.exchange import Exchange
 from verditer.rest.message import Response
 from verditer.services.table.entities import Stored
@@ -175,11 +175,12 @@ def _table_members(title: str, exchange: Exchange) -> bytes:
 def _writer(exchange: Exchange, table: str) -> Callable[[Sequence[Entity]], bytes]:
     """How the entities of this answer are written, with commas between them."""
     form: Form = exchange.form
-    if form.level not in (NONE, FULL) and form.select is None:
+    if form.level == MINIMAL and form.select is None:
         return _minimal_items
-    item = _bare_item if form.level == NONE else _full_item(exchange, table)
     if form.select is not None:
         item = _chosen_item(form.select, form.level, exchange, table)
+    else:
+        item = _full_item(exchange, table) if form.level == FULL else _bare_item
     return lambda entities: b",".join(map(item, entities))
 
 

@@ -8,7 +8,6 @@ Text is ordered by UTF-16 code unit, GUIDs by their text, binary by its bytes, m
 import base64
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
 from typing import Any, TypeVar
 
 import msgspec
@@ -43,7 +42,7 @@ def compile_filter(node: Node, system: System, document: Callable[[T], bytes]) -
 
 def compile_selection(node: Node, system: System, document: Callable[[T], bytes]) -> Callable[[Sequence[T]], list[T]]:
     """Those of some records that match. Only the members the filter asks for are decoded from their documents, of all of them
-    at once, and none where it asks for none."""
+    at once; nothing where it asks for none, or where all surely match."""
     names = tuple(sorted(_names(node) - set(system)))
     test = _compile(node, system, {name: index for index, name in enumerate(names)})
     if not names:
@@ -68,7 +67,6 @@ def _names(node: Node) -> set[str]:
     return _names(node.part) if isinstance(node, Not) else set()
 
 
-@lru_cache(maxsize=64)
 def _rows_decoder(names: tuple[str, ...]) -> Callable[[bytes], list[Any]]:
     fields: list[tuple[str, Any, None]] = []
     wire: dict[str, str] = {}

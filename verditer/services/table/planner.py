@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from verditer.core.edm import Edm, encode_members
+from verditer.core.limits import MAX_PROPERTY_NAME
 from verditer.core.records.record import Span, key_of, successor
 from verditer.partition.engine import Mark
 from verditer.services.table.filter import And, Compare, Constant, Node, Or
@@ -147,9 +148,12 @@ def _marks(rest: Node | None) -> tuple[Mark, ...]:
 
 def _mark(node: Compare) -> Mark | None:
     kind, value = node.literal.kind, node.literal.value
+    if len(node.name) > MAX_PROPERTY_NAME:  # there is none
+        return None
     name = encode_members(node.name) + b":"
     if node.op == "eq" and kind in _ONE_SPELLING:
-        return Mark(name, values=(encode_members(str(value) + "Z" if kind is Edm.DATETIME else value),))
+        text = encode_members(str(value) + "Z" if kind is Edm.DATETIME else value).decode()
+        return Mark(name, values=(text[:MAX_MARK_TEXT].encode(),))
     if node.op == "ne" or not isinstance(value, int | float) or kind not in _NUMBERS or not math.isfinite(value):
         return None
     if node.op == "eq" and isinstance(value, int) and 0 < abs(value) < 10**15:  # larger doubles have an exponent
@@ -162,6 +166,7 @@ def _mark(node: Compare) -> Mark | None:
 
 
 MAX_MARKS = 2
+MAX_MARK_TEXT = 128  # characters of a value: few values begin alike for longer
 _NOT_STORED = frozenset({"PartitionKey", "RowKey", "Timestamp"})
 _ONE_SPELLING = frozenset({Edm.STRING, Edm.BOOLEAN, Edm.GUID, Edm.DATETIME})  # equal values are equal text
 _NUMBERS = frozenset({Edm.INT32, Edm.INT64, Edm.DOUBLE})

@@ -6,12 +6,13 @@ that was not looked at, whether or not that entity is still there then. Each pag
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from functools import lru_cache, partial
+from functools import partial
 from itertools import chain, islice
 from operator import attrgetter
 
 import msgspec
 
+from verditer.core.caches import Kept
 from verditer.core.dates import seconds
 from verditer.core.edm import Edm, datetime_text
 from verditer.core.grant import Grant
@@ -28,6 +29,7 @@ from verditer.services.table.tables import require_table
 
 INLINE_SECONDS = 0.01  # a page that takes longer is begun again beside the event loop, where it has its five seconds
 AT_ONCE = 32  # entities between two looks at the clock and at the size, which is up to 1 MiB each
+LONGEST_KEPT = 4096  # characters of a filter that is kept with all that was made of it
 MAX_PAGE_BYTES = 4 * MIB  # about: a page that has grown so large is sent, and the next one goes on
 
 Position = tuple[str, str]
@@ -76,10 +78,19 @@ async def query_entities(ctx: Context, target: TableName, request: QueryEntities
     return await ctx.engine.scan(target.scope, partial(look, MAX_QUERY_SECONDS))
 
 
-@lru_cache(maxsize=64)  # clients ask the same question again and again
-def _prepared(node: Node | None) -> tuple[Plan, Selection | None]:
+Prepared = tuple[Plan, Selection | None]
+_PREPARED = Kept[Node | None, Prepared](64)  # clients ask the same question again and again
+
+
+def _prepared(node: Node | None) -> Prepared:
+    known = _PREPARED.get(node)
+    if known is not None:
+        return known
     what = plan(node)
-    return what, None if what.rest is None else compile_selection(what.rest, SYSTEM, attrgetter("properties"))
+    prepared = what, None if what.rest is None else compile_selection(what.rest, SYSTEM, attrgetter("properties"))
+    if len(repr(node)) <= LONGEST_KEPT:
+        _PREPARED.keep(node, prepared)
+    return prepared
 
 
 def _spans(what: Plan, table_id: int, request: QueryEntities, grant: Grant) -> list[Span]:

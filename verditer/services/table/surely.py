@@ -11,7 +11,7 @@ from verditer.services.table.filter import And, Compare, Node
 
 Test = Callable[[bytes], bool]
 
-# The types whose equal values are equal text, and that text. A double is none of them: NaN is stored, and equals nothing.
+# Types whose equal values are equal text, and that text. Of a double that is not so: NaN is stored, and equals nothing.
 _STORED: dict[Edm, Callable[[Any], Wire]] = {
     Edm.STRING: str,
     Edm.BOOLEAN: bool,
