@@ -1,6 +1,7 @@
 """Service properties and stats: the StorageServiceProperties document, parsed section by section and rendered whole."""
 
 import re
+from itertools import chain
 from typing import Any
 from xml.etree.ElementTree import Element
 
@@ -90,11 +91,7 @@ def _cors_rule(node: Element) -> CorsRule:
     headers = [_comma_list(required(node, name)) for name in ("AllowedHeaders", "ExposedHeaders")]
     if not origins or not methods or not _METHODS.issuperset(methods):
         raise StorageError(Code.InvalidXmlNodeValue, details={"XmlNodeName": "AllowedMethods"})
-    if any(len(entry) > 256 for entry in (*origins, *headers[0], *headers[1])):
-        raise StorageError(Code.InvalidXmlDocument)
-    prefixes = [sum(name.endswith("*") and name != "*" for name in names) for names in headers]
-    literals = [len(names) - count for names, count in zip(headers, prefixes, strict=True)]
-    if max(len(origins), *literals) > 64 or max(prefixes) > 2:
+    if len(origins) > 64 or any(map(_are_too_many, headers)) or any(len(text) > 256 for text in chain(origins, *headers)):
         raise StorageError(Code.InvalidXmlDocument)
     return CorsRule(
         allowed_origins=origins,
@@ -103,6 +100,12 @@ def _cors_rule(node: Element) -> CorsRule:
         exposed_headers=headers[1],
         max_age_seconds=int(age),
     )
+
+
+def _are_too_many(names: tuple[str, ...]) -> bool:
+    """Names of headers; those that end with a star are prefixes, and a star alone is a name."""
+    prefixes = sum(name.endswith("*") and name != "*" for name in names)
+    return prefixes > 2 or len(names) - prefixes > 64
 
 
 def _comma_list(text: str) -> tuple[str, ...]:
