@@ -2,6 +2,8 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+# A process for each core. Those of one file stay together, as each process starts the servers that its tests share.
+PYTEST := $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile
 
 .PHONY: run test clients check bench format docs clean
 
@@ -9,7 +11,7 @@ run: $(VENV)/.installed
 	@$(BIN)/verditer $(ARGS)
 
 test: $(VENV)/.developed
-	@$(BIN)/python -m pytest $(ARGS)
+	@$(PYTEST) $(ARGS)
 
 clients: $(VENV)/.developed
 	@$(BIN)/python -m tests.clients.install
@@ -20,7 +22,7 @@ check: $(VENV)/.developed
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
-	@$(BIN)/python -m pytest tests/unit tests/rest tests/contract -k "not postgres"
+	@$(PYTEST) tests/unit tests/rest tests/contract -k "not postgres"
 
 bench: $(VENV)/.developed
 	@$(BIN)/python -m benchmarks $(ARGS)
