@@ -18,7 +18,7 @@ TYPES = {  # T400-T408
 }  # fmt: skip
 
 
-def test_an_entity_is_inserted_and_shown(box: Box) -> None:  # T109, T172, T174, T179
+def test_an_entity_is_inserted_and_shown(box: Box) -> None:  # T109, T172, T174, T176, T179
     # contract T3
     reply = box.insert(known=TYPES)
     base = box.client.base

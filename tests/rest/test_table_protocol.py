@@ -59,6 +59,16 @@ def test_every_answer_says_who_and_when(box: Box) -> None:  # T152, T190, T191, 
     assert "x-ms-client-request-id" not in box.get(headers={"x-ms-client-request-id": "m" * 1025})
 
 
+@pytest.mark.parametrize("verb", ["PUT", "MERGE"])
+def test_clients_of_before_upserts_say_what_they_replace(box: Box, verb: str) -> None:  # T135
+    box.insert(known={"Old": 1})
+    before, since = {"x-ms-version": "2009-09-19"}, {"x-ms-version": "2011-08-18"}
+    reply = box.entity(verb, body={}, headers=before)
+    assert refusal(reply) == (400, "MissingRequiredHeader")
+    assert box.entity(verb, body={}, headers={**before, "If-Match": "*"}).status == 204
+    assert box.entity(verb, body={}, headers=since).status == 204
+
+
 @pytest.mark.parametrize(
     ("headers", "status"),
     [

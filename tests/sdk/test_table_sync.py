@@ -104,7 +104,7 @@ def test_every_type_comes_back_as_it_went(table: TableClient) -> None:
     assert abs(stamp - datetime.now(UTC)) < timedelta(minutes=5)
 
 
-def test_optimistic_writes(table: TableClient) -> None:
+def test_optimistic_writes(table: TableClient) -> None:  # T803, T907
     # contract T1, G1
     table.create_entity({"PartitionKey": "p", "RowKey": "r", "n": 1})
     seen = table.get_entity("p", "r")

@@ -13,7 +13,7 @@ from urllib.parse import quote
 import msgspec
 
 from verditer.core.caches import remember
-from verditer.core.errors import Code, StorageError
+from verditer.core.errors import Code, StorageError, missing_header
 from verditer.core.limits import MAX_TABLE_PAGE
 from verditer.rest.exchange import Exchange
 from verditer.services.table.filter import Node, parse_filter
@@ -21,6 +21,7 @@ from verditer.services.table.filter import Node, parse_filter
 JSON = "application/json;odata={};streaming=true;charset=utf-8"
 MINIMAL, NONE, FULL = "minimalmetadata", "nometadata", "fullmetadata"
 MAX_SELECT = 255
+_UPSERTS_SINCE = "2011-08-18"  # before this version a change said what it replaces
 
 _RESOURCE = re.compile(r"([^()]*)(?:\((.*)\))?", re.DOTALL)
 _ENTITY = re.compile(
@@ -149,6 +150,12 @@ def accept_sent(exchange: Exchange) -> None:
     media = headers.get("content-type", "").partition(";")[0].strip().lower()
     if media == "application/atom+xml":
         raise StorageError(Code.AtomFormatNotSupported)
+
+
+def accept_upsert(exchange: Exchange) -> None:
+    if exchange.version < _UPSERTS_SINCE:
+        raise missing_header("If-Match")
+    accept_sent(exchange)
 
 
 def _check_protocol(exchange: Exchange) -> None:

@@ -16,7 +16,7 @@ from verditer.rest.codecs.entities import (
     render_updated,
 )
 from verditer.rest.codecs.json import parse_entity, parse_new_entity, parse_new_table
-from verditer.rest.codecs.odata import accept_created, accept_json, accept_sent
+from verditer.rest.codecs.odata import accept_created, accept_json, accept_sent, accept_upsert
 from verditer.rest.codecs.policies import parse_policies, render_policy_list
 from verditer.rest.codecs.properties import parse_properties, render_properties, render_stats
 from verditer.rest.operation import EMPTY, STREAM, Answer, Level, Op, document, route
@@ -41,9 +41,9 @@ ENTITY_OPERATIONS = (
     Op("GetEntity",               route("GET", E),                      h.NOTHING,     EMPTY,       NONE,  entity_sas("r"), entities.get_entity,      Answer(200, body=render_entity),      accept_json),
     Op("InsertEntity",            route("POST", ES),                    h.NO_MATCH,    NEW_ENTITY,  NONE,  entity_sas("a"), entities.insert_entity,   Answer(201, body=render_inserted),    accept_created),
     Op("UpdateEntity",            route("PUT", E, if_match=None),       h.MATCH,       ENTITY,      NONE,  entity_sas("u"), entities.replace_entity,  UPDATED,                              accept_sent),
-    Op("InsertOrReplaceEntity",   route("PUT", E),                      h.NO_MATCH,    ENTITY,      NONE,  ADD_AND_UPDATE,  entities.replace_entity,  UPDATED,                              accept_sent),
+    Op("InsertOrReplaceEntity",   route("PUT", E),                      h.NO_MATCH,    ENTITY,      NONE,  ADD_AND_UPDATE,  entities.replace_entity,  UPDATED,                              accept_upsert),
     Op("MergeEntity",             route("MERGE|PATCH", E, if_match=None), h.MATCH,     ENTITY,      NONE,  entity_sas("u"), entities.merge_entity,    UPDATED,                              accept_sent),
-    Op("InsertOrMergeEntity",     route("MERGE|PATCH", E),              h.NO_MATCH,    ENTITY,      NONE,  ADD_AND_UPDATE,  entities.merge_entity,    UPDATED,                              accept_sent),
+    Op("InsertOrMergeEntity",     route("MERGE|PATCH", E),              h.NO_MATCH,    ENTITY,      NONE,  ADD_AND_UPDATE,  entities.merge_entity,    UPDATED,                              accept_upsert),
     Op("DeleteEntity",            route("DELETE", E),                   h.MATCH,       EMPTY,       NONE,  entity_sas("d"), entities.delete_entity,   Answer(204, body=render_deleted)),
 )
 
