@@ -164,10 +164,10 @@ def test_a_head_that_drips_in_is_timed_out() -> None:
 
 def test_a_head_is_not_timed_out_for_a_slow_answer_before_it() -> None:
     async def slow(request: Request) -> Response:
-        await asyncio.sleep(0.5)
+        await asyncio.sleep(1.2)
         return Response(status=200, headers=[])
 
-    with serving(slow, limits=HttpLimits(header_seconds=0.2)) as server, server.connect() as wire:
+    with serving(slow, limits=HttpLimits(header_seconds=1)) as server, server.connect() as wire:
         following = request("GET", "/2")
         assert wire.send(request() + following[:10]).answer().status == 200
         assert wire.send(following[10:]).answer().status == 200
@@ -202,10 +202,10 @@ def test_a_slow_handler_is_not_timed_out() -> None:
 
 def test_a_body_has_its_full_time_from_when_it_is_asked_for() -> None:
     async def slow(request: Request) -> Response:
-        await asyncio.sleep(0.6)
+        await asyncio.sleep(1.2)
         return Response(status=200, headers=[], body=await request.body.read_all(100))
 
-    with serving(slow, limits=HttpLimits(body_stall_seconds=0.4)) as server, server.connect() as wire:
+    with serving(slow, limits=HttpLimits(body_stall_seconds=1)) as server, server.connect() as wire:
         assert wire.send(request("PUT", "/", "Expect: 100-continue", "Content-Length: 3")).answer().status == 100
         assert wire.silent(0.1)
         assert wire.send(b"abc").answer().body == b"abc"

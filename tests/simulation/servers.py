@@ -3,6 +3,7 @@
 A fleet is what clients meet: two workers on SQLite, or two servers on one PostgreSQL with a shared folder of extents.
 """
 
+import asyncio
 import ctypes
 import http.client
 import json
@@ -185,3 +186,10 @@ def _running(kind: str, servers: list[Server]) -> Iterator[Fleet]:
         for server in servers:
             if server.alive:
                 server.kill()
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    end = time.monotonic() + PATIENCE_SECONDS
+    while not condition():
+        assert time.monotonic() < end
+        await asyncio.sleep(0.02)

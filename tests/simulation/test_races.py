@@ -8,9 +8,10 @@ import math
 import random
 import uuid
 from collections import Counter
+from functools import partial
 
 from tests.simulation.client import Answer, Client, all_at_once, block_id, connected, order_of, together
-from tests.simulation.servers import Fleet
+from tests.simulation.servers import Fleet, until
 
 RACERS = 16
 ROUNDS = 12
@@ -94,7 +95,7 @@ async def test_nobody_writes_with_a_lease_that_was_stolen(fleet: Fleet, containe
         for _ in range(ROUNDS):
             theft = Theft(path, held, chance)
             writing = [asyncio.ensure_future(theft.write(client)) for client in writers]
-            await asyncio.sleep(0.02)
+            await until(partial(bool, theft.written))
             held = str(uuid.uuid4())
             assert (await thief.lease(path, "break", {"x-ms-lease-break-period": "0"})).status == 202
             assert (await thief.acquire(path, held)).status == 201
@@ -102,7 +103,6 @@ async def test_nobody_writes_with_a_lease_that_was_stolen(fleet: Fleet, containe
             mine = await thief.get_blob(path)
             await asyncio.gather(*writing)
             assert (await thief.get_blob(path)).etag == mine.etag
-            assert theft.written
             assert max(theft.written) <= order_of(mine.etag)
 
 
@@ -185,26 +185,30 @@ async def test_a_container_is_deleted_with_everything_or_not_yet(fleet: Fleet, c
     async with connected(fleet.ports, 8) as [deleter, *putters]:
         for _ in range(ROUNDS):
             assert (await deleter.create_container(container)).status == 201
-            deleted_at = [math.inf]
+            deleted_at, written = [math.inf], list[str]()
 
-            async def put(client: Client, number: int, deleted_at: list[float] = deleted_at) -> int:
+            async def put(
+                client: Client, number: int, deleted_at: list[float] = deleted_at, written: list[str] = written
+            ) -> None:
                 for count in range(1_000_000):
                     began = now()
-                    answer = await client.put_blob(f"{container}/{number}-{count}", marked(number, [SMALL, LARGE][count % 2]))
+                    path = f"{container}/{number}-{count}"
+                    answer = await client.put_blob(path, marked(number, [SMALL, LARGE][count % 2]))
                     if answer.status != 201:
                         assert answer.outcome == "404 ContainerNotFound"
-                        return count
+                        return
                     assert began < deleted_at[0], "written into a container that was gone"
+                    written.append(path)
                 raise AssertionError("the container never went")
 
             putting = [asyncio.ensure_future(put(client, number)) for number, client in enumerate(putters)]
-            await asyncio.sleep(0.03)
+            await until(partial(bool, written))
             assert (await deleter.delete_container(container)).status == 202
             deleted_at[0] = now()
-            assert sum(await asyncio.gather(*putting)) > 0
+            await asyncio.gather(*putting)
             assert (await putters[0].create_container(container)).status == 201
             assert b"<Blob>" not in (await deleter.list_blobs(container, include="uncommittedblobs")).body
-            assert (await deleter.get_blob(f"{container}/0-0")).status == 404
+            assert (await deleter.get_blob(written[0])).status == 404
             await deleter.delete_container(container)
 
 

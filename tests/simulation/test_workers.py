@@ -5,15 +5,14 @@ import http.client
 import os
 import re
 import signal
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
 import pytest
 
 from tests.simulation.client import Client, Gone, connected, together
-from tests.simulation.servers import PATIENCE_SECONDS, Server
+from tests.simulation.servers import PATIENCE_SECONDS, Server, until
 from tests.simulation.test_races import marked
 
 
@@ -29,17 +28,14 @@ def replaced(server: Server, worker: int) -> bool:
     return worker not in server.workers and len(server.workers) == 2
 
 
-async def until(condition: Callable[[], bool]) -> None:
-    end = time.monotonic() + PATIENCE_SECONDS
-    while not condition():
-        assert time.monotonic() < end
-        await asyncio.sleep(0.02)
-
-
 async def test_a_killed_worker_takes_nothing_with_it(server: Server, container: str) -> None:  # contract G6
     written: dict[str, bytes] = {}
     lost = 0
     done = asyncio.Event()
+
+    def more_than(count: int) -> bool:
+        return len(written) > count
+
     async with connected([server.port], 8) as clients:
         await clients[0].create_container(container)
 
@@ -59,18 +55,17 @@ async def test_a_killed_worker_takes_nothing_with_it(server: Server, container: 
                 written[path] = data
 
         writing = asyncio.ensure_future(together(clients, write))
-        for victim in (0, 1, 0):
-            await asyncio.sleep(0.3)
+        for number, victim in enumerate((0, 1, 0)):
+            await until(partial(more_than, 20 * number))
             worker = server.workers[victim]
             os.kill(worker, signal.SIGKILL)
             await until(partial(replaced, server, worker))
-        await asyncio.sleep(0.3)
+        await until(partial(more_than, 60))
         done.set()
         await writing
         for path, data in written.items():
             assert (await clients[0].get_blob(path)).body == data
     assert lost > 0
-    assert len(written) > 50
     assert server.log.count("another takes its place") == 3
     assert server.stop() == 0
     assert "Traceback" not in server.log
