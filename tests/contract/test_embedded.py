@@ -187,6 +187,27 @@ async def test_a_sieve_at_work_for_too_long_is_stopped_on_the_loop_and_not_besid
         assert await engine.read(SCOPE, lambda tx: sum(1 for _ in tx.scan(Note, span_of(1)))) == 5000  # which has no sieve
 
 
+async def test_sieves_of_one_body_have_their_time_together(embedded: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 0.0
+
+    def sifted(tx: Transaction) -> int:
+        nonlocal now
+        found = 0
+        for space in range(1, 4):
+            found += sum(1 for _ in tx.scan(Note, span_of(space), sieve=[Mark(b'"Wanted":7')]))
+            now += sqlite.SIFTING_SECONDS * 0.6
+        return found
+
+    async with opened(embedded) as engine:
+        for space in range(1, 4):
+            await engine.write(SCOPE, putting(2000, space))
+        monkeypatch.setattr(sqlite, "monotonic", lambda: now)
+        with pytest.raises(TooLong):
+            await engine.read(SCOPE, sifted)
+        assert now == sqlite.SIFTING_SECONDS * 1.2  # it was stopped in the third
+        assert await engine.scan(SCOPE, sifted) < 6000
+
+
 async def test_a_sieve_stops_no_other_statement(embedded: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """SQLite looks at the clock every few thousand steps of a statement, counted over all the times it is used."""
 

@@ -77,6 +77,22 @@ def test_each_letter_opens_its_operations(
     assert of(box.delete(auth=sas)) == delete
 
 
+@pytest.mark.parametrize("verb", ["PUT", "MERGE"])
+@pytest.mark.parametrize("kind", ["table", "account"])
+def test_only_the_header_makes_an_update_of_an_upsert(box: Box, kind: str, verb: str) -> None:  # T111, T113, T729
+    """Otherwise who may update could create."""
+    sas = box.sas("u") if kind == "table" else box.client.account_sas("u", srt="o")
+    for query, headers in (
+        ({"if-match": "*"}, {}),
+        ({"If-Match": "x"}, {}),
+        ({}, [("If-Match", " "), ("x-ms-version", "2019-02-02")]),
+    ):
+        assert of(box.entity(verb, query=query, headers=headers, body={}, auth=sas)) == DENIED
+    part = box.part(verb).replace(" HTTP/1.1", "?if-match=* HTTP/1.1", 1)
+    box.batch(part, auth=sas)
+    assert box.rows() == []
+
+
 @pytest.mark.parametrize(
     ("sas", "list", "create", "properties", "delete"),  # T720-T725
     [

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tests.rest.table_fixtures import box, client
-from tests.rest.tables import FULL, NONE, Box, answers, changeset, json_of, message, refusal
+from tests.rest.tables import FULL, NONE, Box, TableClient, answers, changeset, json_of, message, refusal, send_batch
 from tests.rest.tables import entity_path as path_of
 
 __all__ = ["box", "client"]  # fixtures
@@ -171,6 +171,64 @@ def test_a_query_may_stand_alone_in_a_batch(box: Box) -> None:  # T606, T613
     alone = send(query_part(box, f"/{box.name}()").replace(b"GET", b"POST"))
     assert refusal(box.client.send("POST", "/$batch", headers=BATCH, body=alone)) == (400, "InvalidInput")
     assert box.rows() == ["r"]
+
+
+def test_what_a_query_in_a_batch_does_not_find_is_told_inside(box: Box) -> None:  # T613
+    for path, told in (
+        (path_of(box.name, "p", "none"), (404, "ResourceNotFound")),
+        ("/nowhere()", (404, "TableNotFound")),
+        (f"/{box.name}()?$filter=((", (400, "InvalidInput")),
+    ):
+        reply = box.client.send("POST", "/$batch", headers=BATCH, body=query_part(box, path) + b"--batch_1--\r\n")
+        [answer] = answers(reply)
+        assert refusal(answer) == told
+
+
+def test_the_secondary_answers_queries_in_batches_and_makes_no_changes(box: Box) -> None:  # T901
+    box.insert()
+    client = TableClient(box.server, account=f"{box.server.account}-secondary")
+    for base in (box.client.base, f"{box.client.base}-secondary"):
+        body = query_part(box, path_of(box.name, "p", "r")).replace(box.client.base.encode(), base.encode())
+        [answer] = answers(client.send("POST", "/$batch", headers=BATCH, body=body + b"--batch_1--\r\n"))
+        assert answer.status == 200
+    assert send_batch(client, box.part("PUT", "x")).answer == (403, "InsufficientAccountPermissions")
+    assert box.rows() == ["r"]
+    client.close()
+
+
+@pytest.mark.parametrize("behind", ["undefined", "{}", "\r\n"])
+def test_what_stands_behind_a_deletion_is_overlooked(box: Box, behind: str) -> None:
+    box.insert()
+    [answer] = answers(box.batch(box.part("DELETE", If_Match="*") + behind))
+    assert answer.status == 204
+    assert box.rows() == []
+
+
+def test_a_header_that_comes_twice_in_a_part_is_both(box: Box) -> None:  # T130, T322
+    box.insert()
+    twice = box.part("PUT", If_Match=STALE).replace("Accept", "If-Match: *\r\nAccept", 1)
+    assert refusal(answers(box.batch(twice))[0]) == (400, "InvalidInput")
+    verbs = box.part("POST", X_HTTP_Method="MERGE").replace("Accept", "X-HTTP-Method: PUT\r\nAccept", 1)
+    assert refusal(answers(box.batch(verbs))[0]) == (400, "XMethodIncorrectCount")
+
+
+def test_the_head_of_a_part_is_as_long_as_that_of_a_request(box: Box) -> None:
+    """Whatever is done with it takes time that others wait for."""
+    for part in (
+        box.part("PUT").replace(" HTTP/1.1", f"?x={'y' * 32768} HTTP/1.1", 1),
+        box.part("PUT", X_Long="y" * 65536),
+        box.part("PUT").replace("PUT", "PUT" * 50_000, 1),
+    ):
+        [answer] = answers(box.batch(part))
+        assert refusal(answer) == (400, "InvalidInput")
+    filter = f"/{box.name}()?$filter={'(' * 32768}"
+    reply = box.client.send("POST", "/$batch", headers=BATCH, body=query_part(box, filter) + b"--batch_1--\r\n")
+    assert refusal(reply) == (400, "InvalidInput")
+
+
+def test_far_too_many_parts_are_too_many(box: Box) -> None:
+    [answer] = answers(box.batch(*[b"x"] * 5000))
+    assert (refusal(answer), message(answer)[:3]) == ((400, "InvalidInput"), "99:")
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,8 @@
 """What surrounds every request to Table: verbs, versions, headers that come back, signatures of several makes, other origins."""
 
+import base64
+import hashlib
+import json
 from urllib.parse import quote, urlencode
 
 import pytest
@@ -7,7 +10,7 @@ import pytest
 from tests.rest.client import Reply
 from tests.rest.signing import signature
 from tests.rest.table_fixtures import box, client
-from tests.rest.tables import FULL, MINIMAL, Box, TableClient, answers, entity_path, json_of, message, refusal
+from tests.rest.tables import FULL, MINIMAL, Box, TableClient, answers, changeset, entity_path, json_of, message, refusal
 
 __all__ = ["box", "client"]  # fixtures
 
@@ -57,6 +60,44 @@ def test_every_answer_says_who_and_when(box: Box) -> None:  # T152, T190, T191, 
         assert int(reply["Content-Length"]) == len(reply.body)
     assert "x-ms-client-request-id" not in box.get()
     assert "x-ms-client-request-id" not in box.get(headers={"x-ms-client-request-id": "m" * 1025})
+
+
+def test_refusals_are_not_kept_either(box: Box) -> None:  # T192
+    for headers in ({}, {"Accept": "application/atom+xml"}):
+        reply = box.get(row_key="no", headers=headers)
+        assert reply.status in (404, 415)
+        assert (reply["Cache-Control"], reply["X-Content-Type-Options"]) == ("no-cache", "nosniff")
+
+
+def test_a_digest_that_is_sent_is_checked(box: Box) -> None:  # Md5Mismatch, InvalidMd5
+    body = b'{"PartitionKey":"p","RowKey":"r"}'
+    right = {"Content-MD5": base64.b64encode(hashlib.md5(body).digest()).decode()}
+    wrong = {"Content-MD5": base64.b64encode(bytes(16)).decode()}
+    assert refusal(box.table("POST", body=body, headers=wrong)) == (400, "Md5Mismatch")
+    assert refusal(box.table("POST", body=body, headers={"Content-MD5": "zzz"})) == (400, "InvalidMd5")
+    assert box.rows() == []
+    assert box.table("POST", body=body, headers=right).status == 201
+    assert box.table("PUT", {"comp": "acl"}, body=b"<SignedIdentifiers/>", headers=XML | wrong).answer == (400, "Md5Mismatch")
+    [refused] = answers(box.batch(box.part("PUT", Content_MD5=wrong["Content-MD5"])))
+    assert refusal(refused) == (400, "Md5Mismatch")
+    outer = {"Content-Type": "multipart/mixed; boundary=batch_1", **wrong}
+    reply = box.client.send("POST", "/$batch", headers=outer, body=changeset(box.part("PUT").encode()))
+    assert refusal(reply) == (400, "Md5Mismatch")
+
+
+@pytest.mark.parametrize("key", ["PartitionKey", "RowKey"])
+def test_half_a_character_is_refused_and_told(box: Box, key: str) -> None:  # T438
+    body = json.dumps({"PartitionKey": "p", "RowKey": "r", key: "a\ud800"}).encode()
+    assert refusal(box.table("POST", body=body))[0] == 400
+    [refused] = answers(box.batch(box.part("POST").encode().split(b"\r\n\r\n")[0] + b"\r\n\r\n" + body))
+    assert refused.status == 400
+
+
+@pytest.mark.parametrize("digits", [10, 4301])
+def test_a_token_of_another_length_than_it_says_is_refused(box: Box, digits: int) -> None:  # T565
+    token = f"1!{'1' * digits}!YQ--"
+    assert refusal(box.query(NextPartitionKey=token)) == (400, "InvalidInput")
+    assert refusal(box.client.send("GET", "/Tables", {"NextTableName": token})) == (400, "InvalidInput")
 
 
 @pytest.mark.parametrize("verb", ["PUT", "MERGE"])

@@ -125,13 +125,25 @@ def test_an_or_of_many_keys_is_many_small_scans() -> None:
     assert (len(found.spans), found.rest) == (900, None)
 
 
+def test_as_many_keys_as_a_request_names_are_scanned_one_by_one() -> None:
+    keys = " or ".join(f"RowKey eq '{number:x}'" for number in range(1900))
+    found = plan(parse_filter(f"PartitionKey eq 'p' and A eq 5 and ({keys})"))
+    assert (len(found.spans), found.rest) == (1900, parse_filter("A eq 5"))
+
+
+def test_more_boxes_than_that_are_one_scan() -> None:
+    sides = [" or ".join(f"{name} eq '{number}'" for number in range(30)) for name in ("PartitionKey", "RowKey")]
+    source = " or ".join([f"(({sides[0]}) and ({sides[1]}))"] * 4)
+    assert plan(parse_filter(source)) == Plan((Span(b"", END),), parse_filter(source))
+
+
 def test_what_would_be_too_many_scans_is_scanned_by_one_side_and_evaluated_whole() -> None:
     partitions = " or ".join(f"PartitionKey eq '{number}'" for number in range(40))
-    rows = " or ".join(f"RowKey eq '{number}'" for number in range(50))
+    rows = " or ".join(f"RowKey eq '{number}'" for number in range(60))
     source = f"({partitions}) and ({rows})"
-    found = plan(parse_filter(source))
-    assert MAX_BOXES < 40 * 50
-    assert (len(found.spans), found.rest) == (40, parse_filter(source))
+    found, rest = plan(parse_filter(source)), parse_filter(source)
+    assert MAX_BOXES < 40 * 60
+    assert (len(found.spans), found.rest) == (40, rest)
 
 
 def test_merged_spans_are_sorted_and_apart() -> None:

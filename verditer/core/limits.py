@@ -5,6 +5,8 @@ from functools import lru_cache
 KIB = 1024
 MIB = 1024 * KIB
 
+MAX_TARGET = 32 * KIB  # of a request, also of one within a batch
+MAX_HEAD = 64 * KIB
 MAX_METADATA = 8 * KIB
 MAX_BLOB_NAME = 1024
 MAX_BLOB_SEGMENTS = 254

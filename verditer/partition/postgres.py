@@ -48,7 +48,9 @@ ATTEMPTS = 5  # of one body, when the server cancels it for a conflict or the co
 BACKOFF_SECONDS = 0.01  # doubled with each attempt, at random below that
 QUEUE_SECONDS = 5  # a body that found no free worker for so long is refused: the database is not keeping up
 LANES = 64  # rows of a counter: connections that write at the same time mostly have rows of their own
-SCAN_PAGE = 200  # records fetched at a time; with inline bodies of 64 KiB that is 13 MB at most
+FIRST_PAGE = 16  # records fetched at first, then twice as many each time: entities may be 3 MiB each, and one may be enough
+SCAN_PAGE = 200  # at most
+SCAN_BYTES = 1 << 20  # after a page of more than this, the next one is half as long
 
 
 class PostgresEngine:
@@ -238,14 +240,17 @@ class _Transaction:
         statements = self._engine.statements(kind)
         query = statements.scan_back if reverse else statements.scan
         decode = schema.decoder(kind).decode
+        page = FIRST_PAGE
         while limit is None or limit > 0:
-            page = SCAN_PAGE if limit is None else min(limit, SCAN_PAGE)
+            page = page if limit is None else min(limit, page)
             rows = self._execute(query, (span.low, span.high, Int8(page)), binary=True).fetchall()
             yield from (decode(body) for _, body in rows)
             if len(rows) < page:
                 return
             span = Span(span.low, rows[-1][0]) if reverse else span.after(rows[-1][0])
             limit = None if limit is None else limit - page
+            is_large = sum([len(body) for _, body in rows]) > SCAN_BYTES
+            page = max(1, page // 2) if is_large else min(SCAN_PAGE, page * 2)
 
     def put(self, record: Record) -> None:
         self._change(self._engine.statements(type(record)).put, schema.row_of(record))
@@ -423,6 +428,8 @@ def _verdict(error: psycopg.Error, connection: Connection, committing: bool) -> 
         return EngineUnavailable("the connection broke during a commit; its outcome is unknown") if committing else _TryAgain()
     if isinstance(error, errors.DiskFull):
         return StorageError(Code.InsufficientStorage)
+    if isinstance(error, errors.ProgramLimitExceeded):  # an index takes keys of 2704 bytes
+        return StorageError(Code.OutOfRangeInput, message="The name is too long for the database behind this server.")
     if isinstance(error, errors.ReadOnlySqlTransaction):
         connection.close()  # a standby, or a primary that was demoted: the next connection looks for the new one
         return EngineUnavailable(str(error))

@@ -199,7 +199,9 @@ class _Reader:
             self._until = math.inf  # SQLite counts on: it may look at the clock in any later statement
 
     def _watch(self) -> None:
-        self._until = monotonic() + SIFTING_SECONDS
+        """The time of one body, however many spans it scans."""
+        if self._until == math.inf:
+            self._until = monotonic() + SIFTING_SECONDS
 
     def _begin(self) -> None:
         """A snapshot begins with its first read. One during which somebody committed, perhaps before and perhaps after, may be

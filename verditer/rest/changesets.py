@@ -29,12 +29,12 @@ from verditer.rest.codecs.multipart import (
     split_parts,
 )
 from verditer.rest.codecs.odata import JSON, MINIMAL
-from verditer.rest.decode import decode_request
+from verditer.rest.decode import check_md5, decode_request
 from verditer.rest.encode import encode_response
 from verditer.rest.errors import error_text, odata_error
 from verditer.rest.exchange import Exchange
 from verditer.rest.message import Request, Response
-from verditer.rest.operation import Level, Op
+from verditer.rest.operation import BodyKind, Level, Op
 from verditer.rest.router import Router
 from verditer.rest.tables import Target, locate_path, tunnelled_verb
 from verditer.services.context import Context
@@ -61,6 +61,7 @@ def batch_of(rows: Sequence[Op]) -> Submit:
 
     async def submit_batch(ctx: Context, target: AccountName, exchange: Exchange) -> Response:
         body = await exchange.request.body.read_all(MAX_TABLE_BODY)
+        check_md5(exchange.request, body)
         outer = parse_parts(body, boundary_of(exchange.request.headers.get("content-type", "")))
         if len(outer) != 1:  # two changesets, or a query beside something else
             raise StorageError(Code.InvalidInput)
@@ -78,6 +79,9 @@ def batch_of(rows: Sequence[Op]) -> Submit:
 
 
 async def _changeset(ctx: Context, router: Router, parts: Sequence[bytes], exchange: Exchange) -> Response:
+    assert exchange.address is not None
+    if exchange.address.secondary:  # which is for reading
+        raise StorageError(Code.InsufficientAccountPermissions)
     check_count(len(parts))
     reader = _Reader(router, exchange)
     inner: list[tuple[_Form, Change]] = []
@@ -102,6 +106,7 @@ class _Form(NamedTuple):
     brief: Callable[[Stored], bytes] | None
 
     def change(self, target: Target, body: bytes) -> Change:
+        check_md5(self.exchange.request, body)
         parse = self.op.body.parse
         return self.make(target, self.request if parse is None else msgspec.structs.replace(self.request, **parse(body)))
 
@@ -148,17 +153,20 @@ class _Reader:
 
 
 async def _query(ctx: Context, router: Router, part: Part, exchange: Exchange) -> Response:
-    """A batch may hold one query, alone."""
+    """A batch may hold one query, alone. What it does not find is told inside the answer too."""
     assert exchange.address is not None
     inner = parse_request(part)
     level, target = locate_path(exchange.address.account, decoded(_path_and_query(inner.target, exchange.address.account)[0]))
     one, op = _routed(router, inner, level, exchange)
     if op.writes:
         raise StorageError(Code.InvalidInput)
-    given = {"request": await decode_request(one, op), "grant": exchange.grant}
     assert op.call is not None
-    result = await op.call(ctx, target, *[given[name] for name in op.arguments])
-    return _batch(render_answer(_numbered(encode_response(one, op, result), one), ctx.new_guid()))
+    try:
+        given = {"request": await decode_request(one, op), "grant": exchange.grant}
+        answer = encode_response(one, op, await op.call(ctx, target, *[given[name] for name in op.arguments]))
+    except StorageError as error:
+        answer = _refused(error, exchange, ctx.now())
+    return _batch(render_answer(_numbered(answer, one), ctx.new_guid()))
 
 
 def _numbered(response: Response, exchange: Exchange) -> Response:
@@ -194,6 +202,8 @@ def _routed(router: Router, inner: InnerRequest, level: Level, exchange: Exchang
         version=exchange.version,
     )
     op = one.op = router.find(request, address, level, tunnelled_verb(request))
+    if op.body.kind is BodyKind.EMPTY:  # some clients send a word behind a deletion, which is overlooked
+        request.body = _Whole(b"")
     admit(op.allow, exchange.grant)
     if op.accepts is not None:
         one.form = op.accepts(one)
@@ -217,7 +227,7 @@ def _path_and_query(target: str, account: str) -> tuple[str, str]:
     path, _, query = target.partition("?")
     if "://" in path:
         path = path.partition("://")[2].partition("/")[2]
-    return path.removeprefix("/").removeprefix(f"{account}/"), query
+    return path.removeprefix("/").removeprefix(f"{account}/").removeprefix(f"{account}-secondary/"), query
 
 
 class _Whole:
@@ -236,7 +246,7 @@ class _Whole:
         return self._body
 
 
-def _refused(error: ChangeRefused, exchange: Exchange, now: int) -> Response:
+def _refused(error: StorageError, exchange: Exchange, now: int) -> Response:
     headers = [*COMMON, READ_VERSION, ("Content-Type", JSON.format(MINIMAL))]
     body = odata_error(error, error_text(error, exchange, now))
     return Response(status=error.code.status, headers=headers, body=body)

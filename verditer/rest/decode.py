@@ -1,15 +1,19 @@
 """Request → the struct a service function wants. Driven by the row's groups; knows no operation."""
 
+import base64
+import hashlib
 from typing import Any
 
 from verditer.core import lease
 from verditer.core.errors import Code, StorageError, invalid_header, invalid_query, missing_header
+from verditer.rest import values as v
 from verditer.rest.codecs import structured
 from verditer.rest.exchange import Exchange
 from verditer.rest.message import Request
 from verditer.rest.operation import BodyKind, Op
 
 _META = "x-ms-meta-"
+_MD5 = "content-md5"
 _HISTORY = ("snapshot", "versionid")
 
 
@@ -32,7 +36,10 @@ async def decode_request(exchange: Exchange, op: Op) -> Any:
         fields["metadata"] = metadata_of(exchange.request)
     if op.body.kind is BodyKind.DOCUMENT:
         assert op.body.parse is not None
-        fields.update(op.body.parse(await exchange.request.body.read_all(op.body.limit)))
+        data = await exchange.request.body.read_all(op.body.limit)
+        if "content_md5" not in fields:  # or the operation itself looks at it
+            check_md5(exchange.request, data)
+        fields.update(op.body.parse(data))
     return op.request(**fields)
 
 
@@ -54,6 +61,16 @@ def _params(exchange: Exchange, op: Op) -> dict[str, Any]:
     if "content_md5" in fields and "content_crc64" in fields:
         raise StorageError(Code.BothCrc64AndMd5HeaderPresent)
     return fields
+
+
+def check_md5(request: Request, data: bytes) -> None:
+    """Of a body that is here as a whole, where the client says it."""
+    sent = request.headers.get(_MD5)
+    if sent is not None:
+        calculated = hashlib.md5(data, usedforsecurity=False).digest()
+        if v.md5(_MD5, sent) != calculated:
+            details = {"UserSpecifiedMd5": sent, "ServerCalculatedMd5": base64.b64encode(calculated).decode()}
+            raise StorageError(Code.Md5Mismatch, details=details)
 
 
 def metadata_of(request: Request) -> dict[str, str]:

@@ -4,6 +4,7 @@ from msgspec.json import encode
 
 from verditer.core.dates import iso
 from verditer.core.errors import Code, StorageError
+from verditer.rest.codecs.entities import COMMON
 from verditer.rest.codecs.odata import JSON, level_of_error
 from verditer.rest.codecs.xml import BOM, DECLARATION, escape
 from verditer.rest.exchange import Exchange
@@ -32,7 +33,7 @@ def table_error(error: StorageError, exchange: Exchange, now: int) -> Response:
     level = level_of_error(exchange)
     if level is None:
         return _odata_xml(error, exchange, now)
-    headers = [*error.headers.items(), ("Content-Type", JSON.format(level))]
+    headers = [*COMMON, *error.headers.items(), ("Content-Type", JSON.format(level))]
     return Response(
         status=error.code.status,
         headers=headers,
@@ -56,7 +57,7 @@ def _table_xml(error: StorageError, exchange: Exchange, now: int) -> Response:
 
 
 def _odata_xml(error: StorageError, exchange: Exchange, now: int) -> Response:
-    headers = [*error.headers.items(), ("Content-Type", "application/xml;charset=utf-8")]
+    headers = [*COMMON, *error.headers.items(), ("Content-Type", "application/xml;charset=utf-8")]
     message = escape(error_text(error, exchange, now))
     body = f'<error xmlns="{_METADATA}"><code>{error.code.wire}</code><message xml:lang="en-US">{message}</message></error>'
     return Response(status=error.code.status, headers=headers, body=DECLARATION + body.encode(), reason=error.code.message)
@@ -66,4 +67,6 @@ _METADATA = "http://schemas.microsoft.com/ado/2007/08/dataservices/metadata"
 
 
 def error_text(error: StorageError, exchange: Exchange, now: int) -> str:
-    return f"{error.message}\nRequestId:{exchange.request_id}\nTime:{iso(now)}"
+    """The message may repeat what was sent, and JSON may have sent half a character, which cannot be written."""
+    message = error.message.encode(errors="replace").decode()
+    return f"{message}\nRequestId:{exchange.request_id}\nTime:{iso(now)}"

@@ -39,7 +39,8 @@ class Level(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """`when` are headers or query parameters that have to be there (value None) or have to have a value."""
+    """`when` are headers (with a hyphen in their name) or query parameters (without one) that have to be there (value None) or
+    have to have a value. A parameter never stands for a header: who is let in by one row would then be served as by another."""
 
     methods: tuple[str, ...]
     level: Level

@@ -194,8 +194,8 @@ class Pipeline:
         )
 
     def _check_secondary(self, op: Op, address: Address) -> None:
-        """The secondary endpoint is for reading, and the only one that tells statistics."""
-        if address.secondary and op.writes:
+        """The secondary endpoint is for reading, and the only one that tells statistics. Of a batch its parts decide."""
+        if address.secondary and op.writes and op.route.level is not Level.BATCH:
             raise StorageError(Code.InsufficientAccountPermissions)
         if op.route.comp == "stats" and op.route.level is Level.SERVICE and not address.secondary:
             raise invalid_query("comp", "stats")

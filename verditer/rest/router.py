@@ -27,7 +27,7 @@ class Router:
         shape = (level, query.get("restype", "").lower(), query.get("comp", "").lower())
         for op in self._rows.get((verb, shape), ()):
             for name, wanted in op.route.when:
-                sent = request.headers.get(name) or query.get(name)
+                sent = query.get(name) if "-" not in name else request.headers.get(name) or None
                 if sent is None or (wanted is not None and sent.lower() != wanted.lower()):
                     break
             else:

@@ -9,6 +9,7 @@ from itertools import chain
 
 import msgspec
 
+from verditer.core.limits import MAX_HEAD, MAX_TARGET
 from verditer.rest.message import Response
 
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
@@ -24,8 +25,8 @@ class HttpLimits(msgspec.Struct, frozen=True, kw_only=True):
     max_connections: int = 10_000
     max_pipelined: int = 16  # requests waiting behind the running one; past it the socket is no longer read
     max_headers: int = 100
-    max_header_bytes: int = 64 * 1024
-    max_target_bytes: int = 32 * 1024
+    max_header_bytes: int = MAX_HEAD
+    max_target_bytes: int = MAX_TARGET
     max_buffered_body_bytes: int = 1024 * 1024  # past it the socket is no longer read
     max_drained_body_bytes: int = 64 * 1024  # an unread rest up to here is swallowed, a longer one costs the connection
     header_seconds: float = 30.0  # from the first byte of a request to the end of its headers

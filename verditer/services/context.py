@@ -1,6 +1,7 @@
 """What every service function receives: the stores, the accounts, and the sources of time and ids."""
 
 import asyncio
+import time
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -26,6 +27,7 @@ class Context:
     fetcher: Fetcher = field(default_factory=Fetcher)
     copy_started: asyncio.Event = field(default_factory=asyncio.Event)  # something for `jobs/copy.py` to do
     new_guid: Callable[[], str] = new_guid
+    monotonic: Callable[[], float] = time.monotonic  # how long something takes, whatever happens to the clock
 
     def now(self) -> int:
         return self.engine.now()

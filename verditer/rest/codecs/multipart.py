@@ -11,9 +11,11 @@ import msgspec
 
 from verditer.core.caches import remember
 from verditer.core.errors import Code, StorageError
+from verditer.core.limits import MAX_HEAD, MAX_TARGET
 from verditer.rest.message import Response
 
 _BOUNDARY = re.compile(r'multipart/mixed\s*;.*?\bboundary\s*=\s*(?:"([^"]+)"|([^\s;]+))', re.IGNORECASE)
+_MOST_PARTS = 1000  # more than any batch may have: whatever follows is left in one piece
 _REASONS = {int(status): status.phrase for status in HTTPStatus}
 
 
@@ -35,8 +37,8 @@ class InnerRequest(msgspec.Struct, frozen=True):
     @staticmethod
     def of(head: bytes, body: bytes) -> "InnerRequest":
         line, _, fields = head.partition(b"\n")
-        words = line.decode("latin-1").split()
-        if len(words) != 3 or not words[2].startswith("HTTP/"):
+        words = line[: 2 * MAX_TARGET].decode("latin-1").split()
+        if len(words) != 3 or not words[2].startswith("HTTP/") or len(words[1]) > MAX_TARGET or len(fields) > MAX_HEAD:
             raise StorageError(Code.InvalidInput)
         return InnerRequest(words[0].upper(), words[1], fields, body)
 
@@ -66,7 +68,7 @@ def split_parts(body: bytes, boundary: str) -> list[bytes]:
     a boundary belongs to the boundary."""
     mark = b"\n--" + boundary.encode()
     parts: list[list[bytes]] = []
-    for piece in (b"\n" + body.removesuffix(b"\n")).split(mark)[1:]:
+    for piece in (b"\n" + body.removesuffix(b"\n")).split(mark, _MOST_PARTS)[1:]:
         line, _, content = piece.partition(b"\n")
         kind = line.rstrip(b" \t\r")
         if kind == b"--":
@@ -100,8 +102,16 @@ def cut(text: bytes) -> tuple[bytes, bytes]:
 
 @remember(256, 1024)  # the parts of a batch mostly have the same headers
 def headers_of(head: bytes) -> Mapping[str, str]:
-    lines = [line.partition(":") for line in head.decode("latin-1").splitlines() if line]
-    return {name.strip().lower(): value.strip() for name, _, value in lines}
+    """Where a name comes twice its values are joined, as they are outside of batches."""
+    if len(head) > MAX_HEAD:
+        raise StorageError(Code.InvalidInput)
+    headers: dict[str, str] = {}
+    for line in head.decode("latin-1").split("\n"):
+        name, _, value = (text.strip(" \t\r") for text in line.partition(":"))
+        name = name.lower()
+        if name:
+            headers[name] = f"{headers[name]},{value}" if name in headers else value
+    return headers
 
 
 def render_changeset(answers: Iterable[Response | bytes], guid: str) -> bytes:

@@ -29,7 +29,7 @@ _ENTITY = re.compile(
 )
 _TABLE = re.compile(r"\s*'((?:[^']|'')*)'\s*")
 _PLAIN_KEY = re.compile(r"[A-Za-z0-9_.~-]*")
-_TOKEN = re.compile(r"1!([0-9]+)!([A-Za-z0-9+/_-]*)")
+_TOKEN = re.compile(r"1!([0-9]{1,9})!([A-Za-z0-9+/_-]*)")
 
 
 def parse_resource(path: str) -> tuple[str, str | None]:

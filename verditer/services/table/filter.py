@@ -187,8 +187,8 @@ def syntax_error(position: int, text: str) -> StorageError:
 
 
 def _tokens(text: str) -> list[_Token]:
-    tokens, at = list[_Token](), 0
-    while text[at:].strip():
+    tokens, at, end = list[_Token](), 0, len(text.rstrip())
+    while at < end:
         match = _TOKEN.match(text, at)
         if match is None:
             raise syntax_error(at, text)

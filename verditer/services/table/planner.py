@@ -16,7 +16,7 @@ from verditer.core.records.record import Span, key_of, successor
 from verditer.partition.engine import Mark
 from verditer.services.table.filter import And, Compare, Constant, Node, Or
 
-MAX_BOXES = 1000  # an `and` of many `or`s multiplies; past this, one side alone decides where to look
+MAX_BOXES = 2000  # more than a request names; but an `and` of many `or`s multiplies, and past this one side alone decides
 END = b"\xff"  # behind every key: text never encodes to this byte
 
 
@@ -88,7 +88,9 @@ def _look(node: Node) -> Look:
         return Look([EVERYTHING] if node.value else [], exact=True)
     if isinstance(node, Or):
         looks = [_look(part) for part in node.parts]
-        return Look([box for look in looks for box in look.boxes], exact=all(look.exact for look in looks))
+        boxes = [box for look in looks for box in look.boxes]
+        if len(boxes) <= MAX_BOXES:
+            return Look(boxes, exact=all(look.exact for look in looks))
     if isinstance(node, And):
         looks = [_look(part) for part in node.parts]
         boxes, exact = _common_boxes(looks)
@@ -120,12 +122,14 @@ def _interval(op: str, key: str) -> Span | None:
 def _common_boxes(looks: list[Look]) -> tuple[list[Box], bool]:
     """What all of them hold; False when that would be too many boxes, and some were left out of the reckoning."""
     common, exact = [EVERYTHING], True
-    for look in looks:
-        if len(common) * len(look.boxes) > MAX_BOXES:
-            common, exact = min(common, look.boxes, key=len), False
-            continue
-        pairs = [Box(_common(a.partition, b.partition), _common(a.row, b.row)) for a in common for b in look.boxes]
-        common = [box for box in pairs if box.partition.low < box.partition.high and box.row.low < box.row.high]
+    for boxes in [look.boxes for look in looks if look.boxes != [EVERYTHING]]:
+        if common == [EVERYTHING]:
+            common = boxes
+        elif len(common) * len(boxes) > MAX_BOXES:
+            common, exact = min(common, boxes, key=len), False
+        else:
+            pairs = [Box(_common(a.partition, b.partition), _common(a.row, b.row)) for a in common for b in boxes]
+            common = [box for box in pairs if box.partition.low < box.partition.high and box.row.low < box.row.high]
     return common, exact
 
 

@@ -13,7 +13,6 @@ from operator import attrgetter
 import msgspec
 
 from verditer.core.caches import Kept
-from verditer.core.dates import seconds
 from verditer.core.edm import Edm, datetime_text
 from verditer.core.grant import Grant
 from verditer.core.limits import MAX_QUERY_SECONDS, MAX_TABLE_PAGE, MIB
@@ -28,7 +27,8 @@ from verditer.services.table.planner import Plan, plan
 from verditer.services.table.tables import require_table
 
 INLINE_SECONDS = 0.01  # a page that takes longer is begun again beside the event loop, where it has its five seconds
-AT_ONCE = 32  # entities between two looks at the clock and at the size, which is up to 1 MiB each
+AT_ONCE = 32  # entities between two looks at the clock and at the size of the page
+AT_ONCE_BYTES = 256 * 1024  # or so much of them: a document may be 3 MiB
 LONGEST_KEPT = 4096  # characters of a filter that is kept with all that was made of it
 MAX_PAGE_BYTES = 4 * MIB  # about: a page that has grown so large is sent, and the next one goes on
 
@@ -65,10 +65,10 @@ async def query_entities(ctx: Context, target: TableName, request: QueryEntities
     what, matching = _prepared(request.filter)
 
     def look(limit_seconds: float, tx: Transaction) -> EntityPage:
-        deadline = ctx.now() + seconds(limit_seconds)
+        deadline = ctx.monotonic() + limit_seconds
         spans = _spans(what, require_table(tx, target).id, request, grant)
         entities = chain.from_iterable(tx.scan(Entity, span, sieve=what.marks) for span in spans)
-        found, next, late = _page(entities, matching, request.top, lambda: ctx.now() > deadline)
+        found, next, late = _page(entities, matching, request.top, lambda: ctx.monotonic() > deadline)
         return EntityPage(table=target.table, entities=found, next=next, is_late=late)
 
     with suppress(TooLong):
@@ -112,7 +112,7 @@ def _page(
     """The entities, where the next page begins, and whether time was up."""
     found: list[Entity] = []
     room_bytes = MAX_PAGE_BYTES
-    while top and (seen := list(islice(entities, AT_ONCE))):
+    while top and (seen := _some(entities, AT_ONCE if matching is not None else min(AT_ONCE, top - len(found) + 1))):
         kept = seen if matching is None else matching(seen)
         found += kept
         if len(found) >= top:
@@ -122,6 +122,16 @@ def _page(
         if late or room_bytes <= 0:
             return found, _position(next(entities, None)), late
     return found, None, False
+
+
+def _some(entities: Iterator[Entity], count: int) -> list[Entity]:
+    some, size = list[Entity](), 0
+    for entity in islice(entities, count):
+        some.append(entity)
+        size += len(entity.properties)
+        if size > AT_ONCE_BYTES:
+            break
+    return some
 
 
 def _behind(last: Entity, seen: list[Entity], entities: Iterator[Entity]) -> Entity | None:

@@ -4,7 +4,6 @@ from collections.abc import Callable
 
 import msgspec
 
-from verditer.core.dates import seconds
 from verditer.core.errors import Code, StorageError
 from verditer.core.limits import MAX_QUERY_SECONDS, MAX_TABLE_PAGE
 from verditer.core.names import AccountName, EntityName, TableName, check_table_name
@@ -73,13 +72,13 @@ async def delete_table(ctx: Context, target: TableName) -> None:
 async def query_tables(ctx: Context, target: AccountName, request: QueryTables) -> TablePage:
     """In the order of their names, whatever their case."""
     matches = _predicate(request.filter)
-    deadline = ctx.now() + seconds(MAX_QUERY_SECONDS)
+    deadline = ctx.monotonic() + MAX_QUERY_SECONDS
 
     def look(tx: Transaction) -> TablePage:
         titles: list[str] = []
         span = span_of(target.account).starting(key_of(target.account, request.next_table))
         for number, table in enumerate(tx.scan(Table, span)):
-            late = number % LOOK_AT_CLOCK_EVERY == LOOK_AT_CLOCK_EVERY - 1 and ctx.now() > deadline
+            late = number % LOOK_AT_CLOCK_EVERY == LOOK_AT_CLOCK_EVERY - 1 and ctx.monotonic() > deadline
             if len(titles) == request.top or late:
                 return TablePage(titles=titles, next_table=table.name)
             if matches(table):
