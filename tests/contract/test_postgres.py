@@ -1,6 +1,7 @@
 """What only the PostgreSQL engine can get wrong: connections, locks, several processes. Runs on a real server."""
 
 import asyncio
+import random
 import threading
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from tests.contract.stores import RECORDS, Job, Note, PostgresStore, opened
 from verditer.core.clock import NODES
 from verditer.core.dates import seconds
+from verditer.core.errors import Code, StorageError
 from verditer.core.records.record import span_of
 from verditer.partition.engine import Engine, EngineUnavailable, Transaction
 from verditer.partition.postgres import PostgresEngine
@@ -226,3 +228,34 @@ async def test_ticks_go_on_behind_every_reservation_when_the_database_forgot_an_
         ticks = [await engine.write(SCOPE, lambda tx: tx.tick()) for engine in (one, other, one, other)]
     assert min(ticks) > ahead
     assert len(set(ticks)) == 4
+
+
+# Limits
+
+
+async def test_a_key_too_long_for_an_index_is_refused_as_what_it_is(postgres: PostgresStore) -> None:
+    """Not as a store that is unavailable, which clients would ask again."""
+    name = "".join(map(chr, random.Random(1).sample(range(0x4E00, 0x9FFF), 1000)))  # three bytes each, hard to compress
+    async with opened(postgres) as engine:
+        await engine.write(SCOPE, lambda tx: tx.put(Note(space=1, name=name[:800])))
+        with pytest.raises(StorageError) as refused:
+            await engine.write(SCOPE, lambda tx: tx.put(Note(space=1, name=name)))
+        assert (refused.value.code, "too long" in refused.value.message) == (Code.OutOfRangeInput, True)
+        await engine.write(SCOPE, increment)
+
+
+async def test_records_are_fetched_few_at_first_and_few_where_they_are_large(postgres: PostgresStore) -> None:
+    async with opened(postgres) as engine:
+        for number in range(60):
+            data = bytes(300_000 if 20 <= number < 40 else 10)
+            await engine.write(SCOPE, lambda tx, number=number, data=data: tx.put(Note(space=1, name=f"{number:03}", data=data)))  # type: ignore[misc]
+        for limit in (None, 1, 16, 17, 60, 100):
+            for reverse in (False, True):
+                found = await engine.read(
+                    SCOPE,
+                    lambda tx, limit=limit, reverse=reverse: [  # type: ignore[misc]
+                        note.name for note in tx.scan(Note, span_of(1), limit=limit, reverse=reverse)
+                    ],
+                )
+                names = [f"{number:03}" for number in range(60)]
+                assert found == (names[::-1] if reverse else names)[:limit]

@@ -3,10 +3,11 @@
 import pytest
 
 from tests.rest.client import Reply
+from tests.rest.history_fixtures import server
 from tests.rest.table_fixtures import box, client
 from tests.rest.tables import Box, TableClient, answers, json_of, refusal
 
-__all__ = ["box", "client"]  # fixtures
+__all__ = ["box", "client", "server"]  # fixtures
 
 SAME_TABLE = "{http://schemas.microsoft.com/ado/2007/08/dataservices/metadata}code"
 

@@ -4,11 +4,12 @@ import json
 
 import pytest
 
+from tests.rest.history_fixtures import server
 from tests.rest.table_fixtures import box, client
 from tests.rest.tables import FULL, NONE, Box, TableClient, answers, changeset, json_of, message, refusal, send_batch
 from tests.rest.tables import entity_path as path_of
 
-__all__ = ["box", "client"]  # fixtures
+__all__ = ["box", "client", "server"]  # fixtures
 
 BATCH = {"Content-Type": "multipart/mixed; boundary=batch_1"}
 MISSING = "The specified resource does not exist."

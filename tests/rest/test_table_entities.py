@@ -4,10 +4,11 @@ import json
 
 import pytest
 
+from tests.rest.history_fixtures import server
 from tests.rest.table_fixtures import box, client
 from tests.rest.tables import FULL, MINIMAL, NONE, Box, TableClient, entity_path, json_of, message, refusal
 
-__all__ = ["box", "client"]  # fixtures
+__all__ = ["box", "client", "server"]  # fixtures
 
 GUID = "a455c695-df98-5678-aaaa-81d3367e5a34"
 TYPES = {  # T400-T408

@@ -8,11 +8,12 @@ from urllib.parse import quote, urlencode
 import pytest
 
 from tests.rest.client import Reply
+from tests.rest.history_fixtures import server
 from tests.rest.signing import signature
 from tests.rest.table_fixtures import box, client
 from tests.rest.tables import FULL, MINIMAL, Box, TableClient, answers, changeset, entity_path, json_of, message, refusal
 
-__all__ = ["box", "client"]  # fixtures
+__all__ = ["box", "client", "server"]  # fixtures
 
 XML = {"Accept": "application/xml"}
 PROPERTIES = {"restype": "service", "comp": "properties"}

@@ -8,6 +8,7 @@ from itertools import count
 
 import pytest
 
+from tests.rest.history_fixtures import server
 from tests.rest.table_fixtures import box, client
 from tests.rest.tables import Box, TableClient, json_of, message, refusal
 from verditer.core.dates import system_ticks
@@ -24,7 +25,7 @@ from verditer.services.table.query import EntityPage, QueryEntities, query_entit
 from verditer.services.table.tables import CreateTable, create_table
 from verditer.stream.memory import MemoryExtents
 
-__all__ = ["box", "client"]  # fixtures
+__all__ = ["box", "client", "server"]  # fixtures
 
 
 def fill(box: Box, partition_key: str, rows: range) -> None:
@@ -36,9 +37,9 @@ def fill(box: Box, partition_key: str, rows: range) -> None:
         assert b"HTTP/1.1 201" in box.batch(*parts).body
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="module", params=("sqlite", "postgres"))
 def filled(request: pytest.FixtureRequest) -> Iterator[Box]:
-    client = TableClient(request.getfixturevalue("sqlite"))
+    client = TableClient(request.getfixturevalue(request.param))
     box = Box(client).create()
     fill(box, "a", range(1100))
     fill(box, "b", range(300))

@@ -5,13 +5,14 @@ import uuid
 import pytest
 
 from tests.rest.client import BOM
+from tests.rest.history_fixtures import server
 from tests.rest.running import Running
 from tests.rest.table_fixtures import box, client
 from tests.rest.tables import FULL, NONE, Box, TableClient, json_of, message, refusal
 from verditer.core.records.record import Span
 from verditer.core.records.table import Entity
 
-__all__ = ["box", "client"]  # fixtures
+__all__ = ["box", "client", "server"]  # fixtures
 
 
 def new_name() -> str:
