@@ -46,10 +46,6 @@ async def submit_batch(ctx: Context, target: AccountName | ContainerName, exchan
     return Response(status=202, headers=[("Content-Type", f"multipart/mixed; boundary={boundary}")], body=body)
 
 
-def answer_batch(result: Response, exchange: Exchange) -> Response:
-    return result
-
-
 def _request(part: Part, inner: InnerRequest, exchange: Exchange) -> _Numbered:
     """On the batch's connection. A version of its own is not for a part to have."""
     if "x-ms-version" in inner.headers:

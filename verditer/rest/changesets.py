@@ -256,7 +256,3 @@ def _batch(body: bytes) -> Response:
     boundary = body[2 : body.index(b"\r\n")].decode()
     headers = [*COMMON, ("Content-Type", f"multipart/mixed; boundary={boundary}")]
     return Response(status=202, headers=headers, body=body)
-
-
-def render_batch(result: Response, exchange: Exchange) -> Response:
-    return result

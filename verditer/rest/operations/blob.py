@@ -37,7 +37,7 @@ from verditer.rest.codecs.pages import render_page_ranges
 from verditer.rest.codecs.policies import parse_policies, render_policies
 from verditer.rest.codecs.properties import parse_properties, render_properties, render_stats
 from verditer.rest.codecs.tags import parse_tags, render_found, render_tags
-from verditer.rest.encode import Content
+from verditer.rest.encode import Content, as_it_is
 from verditer.rest.operation import (
     EMPTY,
     NOT_YET,
@@ -134,7 +134,7 @@ PAGES_WRITTEN = CREATED(*h.STAMP, *h.RECEIVED, *h.SEQUENCE_NUMBER, constants=h.E
 PAGE_BLOB_SET = OK(*h.STAMP, *h.SEQUENCE_NUMBER)
 COPY_STARTED = ACCEPTED(*h.STAMP, *h.NEW_VERSION, *h.COPIED)
 COPIED_NOW = ACCEPTED(*h.STAMP, *h.NEW_VERSION, *h.COPIED, *h.RECEIVED)
-BATCH = ACCEPTED(body=batch.answer_batch)
+BATCH = ACCEPTED(body=as_it_is)
 PAGE_LIST = OK(*h.PAGE_LIST, body=render_page_ranges)
 
 # Tables are the place where we align by hand.

@@ -4,7 +4,7 @@ from verditer.core.grant import ANY, KEY_ONLY, account_only, entity_sas
 from verditer.core.guard import NONE
 from verditer.core.limits import MAX_TABLE_BODY, MAX_XML
 from verditer.rest import headers as h
-from verditer.rest.changesets import batch_of, render_batch
+from verditer.rest.changesets import batch_of
 from verditer.rest.codecs.entities import (
     render_created_table,
     render_deleted,
@@ -19,6 +19,7 @@ from verditer.rest.codecs.json import parse_entity, parse_new_entity, parse_new_
 from verditer.rest.codecs.odata import accept_created, accept_json, accept_sent, accept_upsert
 from verditer.rest.codecs.policies import parse_policies, render_policy_list
 from verditer.rest.codecs.properties import parse_properties, render_properties, render_stats
+from verditer.rest.encode import as_it_is
 from verditer.rest.operation import EMPTY, STREAM, Answer, Level, Op, document, route
 from verditer.services import properties
 from verditer.services.table import entities, query, tables
@@ -60,6 +61,6 @@ OPERATIONS = (
     Op("SetTableAcl",             route("PUT", ES, comp="acl"),         h.NOTHING,     POLICIES,    NONE,  KEY_ONLY,                tables.set_table_acl, Answer(204)),
 
     *ENTITY_OPERATIONS,
-    Op("EntityGroupTransaction",  route("POST", B),                     h.NOTHING,     STREAM,      NONE,  ANY,                     batch_of(ENTITY_OPERATIONS), Answer(202, body=render_batch)),
+    Op("EntityGroupTransaction",  route("POST", B),                     h.NOTHING,     STREAM,      NONE,  ANY,                     batch_of(ENTITY_OPERATIONS), Answer(202, body=as_it_is)),
 )
 # fmt: on

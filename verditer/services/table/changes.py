@@ -44,7 +44,8 @@ class DeleteEntity(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):
-    """`document` is None for a deletion."""
+    """A merge has `properties`, which its document is made of when the stored one is known; others have a `document`, empty for a
+    deletion."""
 
     action: Action
     name: EntityName

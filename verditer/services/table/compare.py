@@ -8,6 +8,7 @@ Text is ordered by UTF-16 code unit, GUIDs by their text, binary by its bytes, m
 import base64
 import operator
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 import msgspec
@@ -128,32 +129,18 @@ def _text(op: str, value: Any) -> Test:
     return lambda found, annotation: annotation is None and type(found) is str and compare(text_bytes(found), units)
 
 
-def _int32(op: str, value: Any) -> Test:
+def _whole(plain: tuple[type, ...], op: str, value: Any) -> Test:
+    """`plain` are the values without annotation that it is compared with."""
     compare = _OPERATORS[op]
 
     def test(found: Any, annotation: str | None) -> bool:
         if annotation is None:
-            return type(found) in (int, float) and compare(found, value)
-        return _wider(compare, found, annotation, value)
+            return type(found) in plain and compare(found, value)
+        if annotation == _INT64:
+            return compare(int(found), value)
+        return annotation == _DOUBLE and compare(double_of(found), value)
 
     return test
-
-
-def _int64(op: str, value: Any) -> Test:
-    compare = _OPERATORS[op]
-
-    def test(found: Any, annotation: str | None) -> bool:
-        if annotation is None:
-            return type(found) is float and compare(found, value)
-        return _wider(compare, found, annotation, value)
-
-    return test
-
-
-def _wider(compare: Callable[[Any, Any], bool], found: Any, annotation: str, value: Any) -> bool:
-    if annotation == _INT64:
-        return compare(int(found), value)
-    return annotation == _DOUBLE and compare(double_of(found), value)
 
 
 def _double(op: str, value: Any) -> Test:
@@ -184,8 +171,8 @@ def _annotated(kind: Edm, read: Callable[[str], Any]) -> Callable[[str, Any], Te
 
 _TESTS: dict[Edm, Callable[[str, Any], Test]] = {
     Edm.STRING: _text,
-    Edm.INT32: _int32,
-    Edm.INT64: _int64,
+    Edm.INT32: partial(_whole, (int, float)),
+    Edm.INT64: partial(_whole, (float,)),
     Edm.DOUBLE: _double,
     Edm.BOOLEAN: _boolean,
     Edm.DATETIME: _annotated(Edm.DATETIME, lambda text: text[:-1]),

@@ -1,4 +1,4 @@
-"""`$filter`: the text of a query becomes a small tree, once per request.
+"""`$filter`: the text of a query becomes a small tree.
 
     or = and *("or" and)    and = unary *("and" unary)    unary = "not" unary | "(" or ")" | operand [op operand]
 

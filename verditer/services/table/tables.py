@@ -53,7 +53,7 @@ async def create_table(ctx: Context, target: AccountName, request: CreateTable) 
 
 async def get_table(ctx: Context, target: TableName) -> str:
     def look(tx: Transaction) -> str:
-        return _existing(tx, target).title
+        return require_table(tx, target, _ELEMENT).title
 
     return await ctx.engine.read(target.scope, look)
 
@@ -62,7 +62,7 @@ async def delete_table(ctx: Context, target: TableName) -> None:
     """One record goes, and with its id every entity; the collector removes what that leaves unreachable."""
 
     def commit(tx: Transaction) -> None:
-        table = _existing(tx, target)
+        table = require_table(tx, target, _ELEMENT)
         tx.delete(Table, table.account, table.name)
         tx.put(Forgotten(id=table.id))
 
@@ -112,16 +112,11 @@ async def set_table_acl(ctx: Context, target: TableName, request: SetTableAcl) -
     await ctx.engine.write(target.scope, commit)
 
 
-def require_table(tx: Transaction, target: TableName | EntityName) -> Table:
+def require_table(tx: Transaction, target: TableName | EntityName, missing: Code = Code.TableNotFound) -> Table:
     table = tx.get(Table, target.account, target.table.lower())
     if table is None:
-        raise StorageError(Code.TableNotFound)
+        raise StorageError(missing)
     return table
 
 
-def _existing(tx: Transaction, target: TableName) -> Table:
-    """As an element of `Tables`, a missing table is a missing resource."""
-    table = tx.get(Table, target.account, target.table.lower())
-    if table is None:
-        raise StorageError(Code.ResourceNotFound)
-    return table
+_ELEMENT = Code.ResourceNotFound  # what is missing where a table is asked for as an element of `Tables`
