@@ -112,26 +112,31 @@ def _page(
     """The entities, where the next page begins, and whether time was up."""
     found: list[Entity] = []
     room_bytes = MAX_PAGE_BYTES
-    while top and (seen := _some(entities, AT_ONCE if matching is not None else min(AT_ONCE, top - len(found) + 1))):
+    while top:
+        seen, size = _some(entities, AT_ONCE if matching is not None else min(AT_ONCE, top - len(found) + 1))
+        if not seen:
+            break
         kept = seen if matching is None else matching(seen)
         found += kept
         if len(found) >= top:
             return found[:top], _position(_behind(found[top - 1], seen, entities)), False
-        room_bytes -= sum([len(entity.properties) for entity in kept])
+        room_bytes -= size if len(kept) == len(seen) else sum([len(entity.properties) for entity in kept])
         late = is_late()
         if late or room_bytes <= 0:
             return found, _position(next(entities, None)), late
     return found, None, False
 
 
-def _some(entities: Iterator[Entity], count: int) -> list[Entity]:
-    some, size = list[Entity](), 0
+def _some(entities: Iterator[Entity], count: int) -> tuple[list[Entity], int]:
+    """So many, or fewer where they are large; and how large they are."""
+    some: list[Entity] = []
+    size = 0
     for entity in islice(entities, count):
         some.append(entity)
         size += len(entity.properties)
         if size > AT_ONCE_BYTES:
             break
-    return some
+    return some, size
 
 
 def _behind(last: Entity, seen: list[Entity], entities: Iterator[Entity]) -> Entity | None:
