@@ -3,6 +3,8 @@
 import asyncio
 import random
 import threading
+from functools import partial
+from typing import Any
 
 import pytest
 
@@ -245,17 +247,32 @@ async def test_a_key_too_long_for_an_index_is_refused_as_what_it_is(postgres: Po
 
 
 async def test_records_are_fetched_few_at_first_and_few_where_they_are_large(postgres: PostgresStore) -> None:
+    names = [f"{number:03}" for number in range(600)]
+
+    def fill(tx: Transaction) -> None:
+        for number, name in enumerate(names):
+            tx.put(Note(space=1, name=name, data=bytes(100_000 if 20 <= number < 40 else 10)))
+
     async with opened(postgres) as engine:
-        for number in range(60):
-            data = bytes(300_000 if 20 <= number < 40 else 10)
-            await engine.write(SCOPE, lambda tx, number=number, data=data: tx.put(Note(space=1, name=f"{number:03}", data=data)))  # type: ignore[misc]
-        for limit in (None, 1, 16, 17, 60, 100):
-            for reverse in (False, True):
-                found = await engine.read(
-                    SCOPE,
-                    lambda tx, limit=limit, reverse=reverse: [  # type: ignore[misc]
-                        note.name for note in tx.scan(Note, span_of(1), limit=limit, reverse=reverse)
-                    ],
-                )
-                names = [f"{number:03}" for number in range(60)]
-                assert found == (names[::-1] if reverse else names)[:limit]
+        await engine.write(SCOPE, fill)
+        for limit, reverse, pages in (
+            (None, False, [16, 32, 16, 32, 64, 128, 200, 200]),
+            (None, True, [16, 32, 64, 128, 200, 200]),
+            (1, False, [1]),
+            (17, False, [16, 1]),
+            (60, True, [16, 32, 12]),
+        ):
+            found = await engine.read(SCOPE, partial(scanned, limit=limit, reverse=reverse))
+            assert found == ((names[::-1] if reverse else names)[:limit], pages)
+
+
+def scanned(tx: Any, limit: int | None, reverse: bool) -> tuple[list[str], list[int]]:
+    """The names, and how many records were asked for at a time."""
+    execute, pages = tx._execute, list[int]()
+
+    def watched(query: bytes, params: tuple[Any, ...], **more: Any) -> Any:
+        pages.append(params[-1])
+        return execute(query, params, **more)
+
+    tx._execute = watched
+    return [note.name for note in tx.scan(Note, span_of(1), limit=limit, reverse=reverse)], pages

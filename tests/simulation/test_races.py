@@ -103,6 +103,7 @@ async def test_nobody_writes_with_a_lease_that_was_stolen(fleet: Fleet, containe
             mine = await thief.get_blob(path)
             await asyncio.gather(*writing)
             assert (await thief.get_blob(path)).etag == mine.etag
+            assert theft.written
             assert max(theft.written) <= order_of(mine.etag)
 
 
@@ -206,6 +207,7 @@ async def test_a_container_is_deleted_with_everything_or_not_yet(fleet: Fleet, c
             assert (await deleter.delete_container(container)).status == 202
             deleted_at[0] = now()
             await asyncio.gather(*putting)
+            assert len(written) > 0
             assert (await putters[0].create_container(container)).status == 201
             assert b"<Blob>" not in (await deleter.list_blobs(container, include="uncommittedblobs")).body
             assert (await deleter.get_blob(written[0])).status == 404

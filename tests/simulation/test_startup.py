@@ -22,11 +22,14 @@ def server(tmp_path: Path) -> Iterator[Server]:
         server.kill()
 
 
-async def begin_upload(client: Client, path: str, size: int) -> None:
-    """As far as the server asking for the body."""
+async def begin_upload(client: Client, path: str, size: int, beginning: bytes) -> None:
+    """The server has asked for the body, and gets the beginning of it."""
     head = {"x-ms-blob-type": "BlockBlob", "Content-Length": str(size), "Expect": "100-continue"}
     await client.send("PUT", path, headers=head)
     assert (await client.receive_head())[0] == 100
+    assert client.writer is not None
+    client.writer.write(beginning)
+    await client.writer.drain()
 
 
 def listens(server: Server) -> bool:
@@ -57,12 +60,14 @@ async def test_stopping_lets_running_requests_finish(server: Server, container: 
     async with connected([server.port], 4) as [client, *uploaders]:
         await client.create_container(container)
         for number, uploader in enumerate(uploaders):
-            await begin_upload(uploader, f"{container}/{number}", len(data))
+            await begin_upload(uploader, f"{container}/{number}", len(data), data[:200_000])
         server.terminate()
         await until(lambda: not listens(server))
+        with pytest.raises(Gone):
+            await Client(server.port).create_container("late")
         for uploader in uploaders:
             assert uploader.writer is not None
-            uploader.writer.write(data)
+            uploader.writer.write(data[200_000:])
             assert (await uploader.receive()).status == 201
     assert server.wait() == 0
     server.start()
@@ -94,6 +99,7 @@ async def test_stopping_under_load_loses_nothing_that_was_answered(server: Serve
         server.terminate()
         await writing
     assert server.wait() == 0
+    assert len(written) > 20
     server.start()
     async with connected([server.port], 1) as [client]:
         for path in written:
@@ -115,7 +121,7 @@ async def test_a_second_signal_ends_it_without_waiting_for_slow_requests(server:
     server.start()
     async with connected([server.port], 2) as [client, uploader]:
         await client.create_container(container)
-        await begin_upload(uploader, f"{container}/b", 500_000)
+        await begin_upload(uploader, f"{container}/b", 500_000, b"x")
         server.terminate()
         await until(lambda: not listens(server))
         assert server.alive, "it waits for the upload"

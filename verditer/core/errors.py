@@ -3,6 +3,7 @@
 Services raise `StorageError(Code.…)`; only `rest/errors.py` (and later `smb/status.py`) knows how a code looks on the wire.
 """
 
+from base64 import b64encode
 from enum import Enum
 
 
@@ -205,3 +206,8 @@ def query_out_of_range(name: str, value: str, minimum: int, maximum: int) -> Sto
     details = {"QueryParameterName": name, "QueryParameterValue": value}
     details |= {"MinimumAllowed": str(minimum), "MaximumAllowed": str(maximum)}
     return StorageError(Code.OutOfRangeQueryParameterValue, details=details)
+
+
+def digest_mismatch(code: Code, name: str, specified: bytes, calculated: bytes) -> StorageError:
+    details = {f"UserSpecified{name}": b64encode(specified).decode(), f"ServerCalculated{name}": b64encode(calculated).decode()}
+    return StorageError(code, details=details)

@@ -6,7 +6,7 @@ KIB = 1024
 MIB = 1024 * KIB
 
 MAX_TARGET = 32 * KIB  # of a request, also of one within a batch
-MAX_HEAD = 64 * KIB
+MAX_HEAD = 64 * KIB  # its headers
 MAX_METADATA = 8 * KIB
 MAX_BLOB_NAME = 1024
 MAX_BLOB_SEGMENTS = 254

@@ -1,11 +1,10 @@
 """Request → the struct a service function wants. Driven by the row's groups; knows no operation."""
 
-import base64
 import hashlib
 from typing import Any
 
 from verditer.core import lease
-from verditer.core.errors import Code, StorageError, invalid_header, invalid_query, missing_header
+from verditer.core.errors import Code, StorageError, digest_mismatch, invalid_header, invalid_query, missing_header
 from verditer.rest import values as v
 from verditer.rest.codecs import structured
 from verditer.rest.exchange import Exchange
@@ -69,8 +68,7 @@ def check_md5(request: Request, data: bytes) -> None:
     if sent is not None:
         calculated = hashlib.md5(data, usedforsecurity=False).digest()
         if v.md5(_MD5, sent) != calculated:
-            details = {"UserSpecifiedMd5": sent, "ServerCalculatedMd5": base64.b64encode(calculated).decode()}
-            raise StorageError(Code.Md5Mismatch, details=details)
+            raise digest_mismatch(Code.Md5Mismatch, "Md5", v.md5(_MD5, sent), calculated)
 
 
 def metadata_of(request: Request) -> dict[str, str]:

@@ -4,12 +4,11 @@ Both release the GIL on large inputs, so `intake.py` runs `Digest.update` beside
 """
 
 import hashlib
-from base64 import b64encode
 
 import msgspec
 
 from verditer.core.crc64 import crc64nvme
-from verditer.core.errors import Code, StorageError
+from verditer.core.errors import Code, digest_mismatch
 
 
 class Checksums(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,11 +47,6 @@ class Digest:
 def verify(expected: Checksums, md5: bytes, crc64: bytes) -> None:
     """Refuse bytes that are not what the client meant to send."""
     if expected.md5 is not None and expected.md5 != md5:
-        raise _mismatch(Code.Md5Mismatch, "Md5", expected.md5, md5)
+        raise digest_mismatch(Code.Md5Mismatch, "Md5", expected.md5, md5)
     if expected.crc64 is not None and expected.crc64 != crc64:
-        raise _mismatch(Code.Crc64Mismatch, "Crc64", expected.crc64, crc64)
-
-
-def _mismatch(code: Code, name: str, specified: bytes, calculated: bytes) -> StorageError:
-    details = {f"UserSpecified{name}": b64encode(specified).decode(), f"ServerCalculated{name}": b64encode(calculated).decode()}
-    return StorageError(code, details=details)
+        raise digest_mismatch(Code.Crc64Mismatch, "Crc64", expected.crc64, crc64)
