@@ -22,7 +22,7 @@ async def test_documents_of_step_one_are_found_by_a_sieve_after_step_two(tmp_pat
     store.set_schema_version(1)
     for _ in range(2):  # once is enough
         async with opened(store) as engine:
-            found = await engine.read(
+            found = await engine.scan(
                 SCOPE, lambda tx: list(tx.scan(Entity, span_of(1), sieve=[Mark(b'"Last":', values=(b"7",))]))
             )
             assert {entity.row_key: entity.properties.rstrip(b" ") for entity in found} == documents
