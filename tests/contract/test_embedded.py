@@ -125,6 +125,28 @@ async def test_the_loop_goes_on_while_many_slow_bodies_wait(embedded: SqliteStor
     assert seen == set(range(0, 21, 2))
 
 
+@pytest.mark.parametrize(("gathered", "commits"), [(sqlite_commit.GATHERED, 1), (4, 3)])
+async def test_bodies_that_come_turn_after_turn_share_a_commit_up_to_a_bound(
+    embedded: SqliteStore, monkeypatch: pytest.MonkeyPatch, gathered: int, commits: int
+) -> None:
+    monkeypatch.setattr(sqlite_commit, "GATHERED", gathered)
+    monkeypatch.setattr(sqlite_commit, "perf_counter", lambda: 0.0)
+
+    def putting_one(number: int) -> Callable[[Transaction], None]:
+        return lambda tx: tx.put(Note(space=1, name=f"{number}"))
+
+    async with opened(embedded) as engine:
+        shared = engine._shared  # type: ignore[attr-defined]
+        before = shared.commits
+        writing = []
+        for number in range(10):
+            writing.append(asyncio.ensure_future(engine.write(SCOPE, putting_one(number))))
+            await asyncio.sleep(0)
+        await asyncio.gather(*writing)
+        assert await count_of(engine) == 10
+        assert (shared.commits - before) // 2 == commits
+
+
 async def test_of_those_who_share_a_commit_only_the_one_the_disk_has_no_room_for_is_refused(embedded: SqliteStore) -> None:
     def large(tx: Transaction) -> None:
         tx.put(Note(space=1, name="large", data=bytes(1 << 22)))

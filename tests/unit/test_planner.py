@@ -211,7 +211,7 @@ def test_sifting_loses_no_match() -> None:
     check()
     equals_seven = parse_filter("A eq 7")
     assert equals_seven is not None
-    others = [{"A": (Edm.INT32, 8)}, {"B": (Edm.INT32, 7)}] * 500
+    others: list[dict[str, Value]] = [{"A": (Edm.INT32, 8)}, {"B": (Edm.INT32, 7)}] * 500
     assert passed_over([{"A": (Edm.INT32, 7)}, *others], equals_seven) > 900  # one in 128 passes, whatever it has
     loop.run_until_complete(engine.close())
     loop.close()

@@ -22,6 +22,7 @@ from verditer.partition.sqlite_rows import BRIEF, UNBOUND, Parents, RowTransacti
 T = TypeVar("T")
 
 BATCH = 256  # bodies in one commit: a bound on how long the first of them waits
+GATHERED = 64  # bodies after which a batch waits for no others: some milliseconds of reading requests
 LOOP_SECONDS = 0.01  # how long one batch may keep the loop
 MAX_TRIES = 4  # on the loop
 QUICK_SECONDS = 0.001  # a sync that takes no longer is waited for on the loop
@@ -117,8 +118,11 @@ class Writer:
 
     # On the loop.
 
-    def _begin(self) -> None:
-        if self._turn.try_take():
+    def _begin(self, seen: int = 0) -> None:
+        """As long as each turn of the loop brings others they are waited for: together they cost one commit and one sync."""
+        if seen < len(self._waiting) < GATHERED:
+            self._loop.call_soon(self._begin, len(self._waiting))
+        elif self._turn.try_take():
             self._run()
         else:
             self._orders.put(self._wait_for_turn)
