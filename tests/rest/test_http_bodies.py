@@ -189,12 +189,39 @@ def _send_without_end(wire: Wire) -> None:
         wire.send(b"x" * 1000)
 
 
-def test_broken_chunks_are_refused_while_the_handler_reads() -> None:
+BROKEN_CHUNKS = {
+    "no number": b"zz\r\n",
+    "nothing": b"\r\n",
+    "a sign": b"+3\r\nabc\r\n0\r\n\r\n",
+    "a prefix": b"0x3\r\nabc\r\n0\r\n\r\n",
+    "a blank": b"3 \r\nabc\r\n0\r\n\r\n",
+    "an endless number": b"11111111111111111\r\nabc\r\n0\r\n\r\n",
+    "a bare line feed": b"3\nabc\r\n0\r\n\r\n",
+    "a bare line feed at the end": b"3\r\nabc\n0\r\n\r\n",
+    "a longer chunk than it says": b"3\r\nabcd\r\n0\r\n\r\n",
+    "a shorter chunk than it says": b"3\r\nab\r\n0\r\n\r\n",
+    "an extension that is none": b"3;x=y z\r\nabc\r\n0\r\n\r\n",
+    "a trailer that is none": b"0\r\nabc\r\n\r\n",
+    "a trailer about the length": b"0\r\nContent-Length: 3\r\n\r\n",
+    "a trailer about the encoding": b"0\r\ntransfer-encoding: chunked\r\n\r\n",
+    "a bare line feed behind everything": b"0\r\n\n",
+}
+
+
+@pytest.mark.parametrize("name", BROKEN_CHUNKS)
+def test_broken_chunks_are_refused_while_the_handler_reads(name: str) -> None:
     with serving(echo) as server, server.connect() as wire:
         wire.send(request("PUT", "/", "Transfer-Encoding: chunked") + b"3\r\nabc\r\n")
-        answer = wire.send(b"zz\r\n").answer()
+        answer = wire.send(BROKEN_CHUNKS[name]).answer()
         assert (answer.status, answer.header("Connection")) == (400, "close")
         assert wire.ended()
+
+
+def test_extensions_and_trailers_are_ignored() -> None:
+    with serving(echo) as server, server.connect() as wire:
+        wire.send(request("PUT", "/", "Transfer-Encoding: chunked"))
+        wire.send(b'3;a;b=c;d="e f"\r\nabc\r\n00A\r\n0123456789\r\n0;last\r\nx-a: 1\r\nExpect: 2\r\n\r\n' + request("GET", "/2"))
+        assert (wire.answer().body, wire.answer().header("x-target")) == (b"abc0123456789", "/2")
 
 
 def test_broken_chunks_behind_a_full_buffer_are_refused_too() -> None:
