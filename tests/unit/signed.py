@@ -53,7 +53,7 @@ def grant_for(
 ) -> Grant:
     """Authenticate; `asked` receives the containers whose access was looked up."""
 
-    async def container_access(container: str) -> ContainerAccess | None:
+    async def container_access(account: str, container: str) -> ContainerAccess | None:
         if asked is not None:
             asked.append(container)
         return access

@@ -81,7 +81,7 @@ def token(
 
 
 def grant_for(target: str, *, now: int = NOW, headers: dict[str, str] | None = None, **more: Any) -> Grant:
-    async def nobody_asks(container: str) -> None:
+    async def nobody_asks(account: str, container: str) -> None:
         raise AssertionError("a user delegation SAS names no stored access policy")
 
     request = Request(

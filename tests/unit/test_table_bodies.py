@@ -14,6 +14,7 @@ from verditer.rest.address import Address
 from verditer.rest.codecs import json as bodies
 from verditer.rest.codecs.entities import brief_answer, render_inserted, render_updated
 from verditer.rest.codecs.multipart import cut, render_changeset, split_parts
+from verditer.rest.codecs.odata import accept_created
 from verditer.rest.exchange import Exchange
 from verditer.rest.message import Request
 from verditer.services.table.entities import Stored
@@ -116,8 +117,10 @@ def test_an_insert_that_is_answered_with_content_is_not_prepared() -> None:
 
 
 def exchange(**headers: str) -> Exchange:
-    named = {"host": "h:1", **headers}
+    named = {"host": "h:1", "accept": "application/json", "content-length": "2", **headers}
     nothing: Any = None
     request = Request(method="POST", target="/", headers=named, raw_headers=[], body=nothing, peer="", secure=True)
     address = Address(account="acc", secondary=False, path_style=True, path="/", segments=(), query={})
-    return Exchange(request=request, request_id="", started=0.0, address=address)
+    made = Exchange(request=request, request_id="", started=0.0, address=address)
+    made.form = accept_created(made)
+    return made

@@ -85,6 +85,8 @@ class GuardRule:
 
     def guard(self, headers: Mapping[str, str], *, create_only: bool = False) -> "Guard":
         """This rule with what the request says, in lower-case headers; malformed or illegal headers are refused here."""
+        if self is NONE and not create_only:
+            return NO_GUARD  # what queues and tables have
         conditions = cond.NONE
         if self.conditions is not Kind.NOT_USED:
             conditions = cond.parse(headers, self.prefix, self.conditions.looks_at)
@@ -156,3 +158,4 @@ CONTAINER_METADATA = GuardRule(Kind.CONTAINER_METADATA, IF_GIVEN,  "container")
 CONTAINER_DELETE   = GuardRule(Kind.CONTAINER,          IF_LEASED, "container")
 CONTAINER_LEASE    = GuardRule(Kind.CONTAINER,          NOT_USED,  "container")
 # fmt: on
+NO_GUARD = Guard(rule=NONE)

@@ -266,7 +266,7 @@ class _Transaction:
     def put_many(self, records: Sequence[Record]) -> None:
         columns = [[record.key() for record in records], [schema.encode(record) for record in records]]
         if records[0].RANK:
-            columns.insert(1, [record.rank() or b"" for record in records])
+            columns.insert(1, [record.rank() for record in records])
         self._change(self._engine.statements(type(records[0])).put_many, columns)
 
     def delete(self, kind: type[Record], *key: Part) -> None:

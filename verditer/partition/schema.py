@@ -87,8 +87,9 @@ encode = msgspec.msgpack.Encoder().encode
 
 def row_of(record: Record) -> tuple[bytes, ...]:
     """Its columns, in their order."""
-    rank = record.rank()
-    return (record.key(), encode(record)) if rank is None else (record.key(), rank, encode(record))
+    if not record.RANK:
+        return record.key(), encode(record)
+    return record.key(), record.rank(), encode(record)
 
 
 @cache

@@ -83,6 +83,7 @@ class SqliteEngine:
     def _open_writer(self) -> tuple[sqlite3.Connection, int]:
         """The connection, and the highest tick this number may have issued before."""
         writer = self._connect()
+        writer.execute("PRAGMA mmap_size = 0")  # each commit of another worker would have it mapped anew
         try:
             _prepare(writer, self._records)
             reserved = dict(writer.execute("SELECT number, reserved FROM node"))

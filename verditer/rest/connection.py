@@ -218,7 +218,10 @@ class HttpConnection(asyncio.Protocol):
     async def _answer(self, exchange: Exchange) -> None:
         close = True
         try:
-            response = await self._response(exchange)
+            try:
+                response: Response | None = await self._server.handler(exchange.request)
+            except Exception as problem:
+                response = self._apology(exchange, problem)
             if response is None or self._lost:
                 self._transport.close()
                 await _close_source(response)
@@ -227,21 +230,22 @@ class HttpConnection(asyncio.Protocol):
                 if not exchange.body.ended:  # a client may read only after it has sent everything
                     exchange.body.discard()
                     self._balance_reading()
-                await self._send(exchange, response, close)
+                if not self._send(exchange, response, close):
+                    await self._send_rest(exchange, response)
+                if self._writing_paused:
+                    await self._writable()
         except BaseException:  # half an answer must not be taken for a whole one
             self._transport.abort()
             raise
         finally:
             self._finish(exchange, close)
 
-    async def _response(self, exchange: Exchange) -> Response | None:
-        try:
-            return await self._server.handler(exchange.request)
-        except ClientGone:
+    def _apology(self, exchange: Exchange, problem: Exception) -> Response | None:
+        """What is left to say where the handler gave no answer."""
+        if isinstance(problem, ClientGone):
             return exchange.refusal.response() if exchange.refusal is not None else None
-        except Exception:
-            log.exception("%s %s failed.", exchange.request.method, exchange.request.target.partition("?")[0])
-            return Refusal(500, "InternalError", "The server encountered an internal error. Please retry the request.").response()
+        log.error("%s %s failed.", exchange.request.method, exchange.request.target.partition("?")[0], exc_info=problem)
+        return Refusal(500, "InternalError", "The server encountered an internal error. Please retry the request.").response()
 
     def _must_close(self, exchange: Exchange, response: Response) -> bool:
         if not exchange.keep_alive or response.close or exchange.refusal is not None or self._server.stopping:
@@ -254,25 +258,32 @@ class HttpConnection(asyncio.Protocol):
         # A client that saw no 100 Continue may send its body or not, so the bytes that follow would be ambiguous.
         return body.expected or body.length is None or body.length - body.received > self._server.limits.max_drained_body_bytes
 
-    async def _send(self, exchange: Exchange, response: Response, close: bool) -> None:
+    def _send(self, exchange: Exchange, response: Response, close: bool) -> bool:
+        """The whole answer, or False where only its head was sent: the rest takes its time."""
         body = response.body
         head_only = exchange.request.method == "HEAD"
         length = response.length
         if isinstance(body, bytes) and not (head_only and length is not None):
             length = len(body)
         head = response_head(response, framing_lines(response.status, length, http_1_0=exchange.http_1_0, close=close))
+        if not isinstance(body, bytes):
+            self._transport.write(head)
+            return False
         if head_only or response.status in _WITHOUT_BODY:
             self._transport.write(head)
-            await _close_source(response)
-        elif not isinstance(body, bytes):
-            self._transport.write(head)
-            await self._stream(body, length, chunked=length is None and not exchange.http_1_0)
         elif len(body) <= _SENT_WITH_HEAD:
             self._transport.write(head + body)
         else:
             self._transport.writelines((head, body))
-        if self._writing_paused:
-            await self._writable()
+        return True
+
+    async def _send_rest(self, exchange: Exchange, response: Response) -> None:
+        if exchange.request.method == "HEAD" or response.status in _WITHOUT_BODY:
+            await _close_source(response)
+        else:
+            assert not isinstance(response.body, bytes)
+            length = response.length
+            await self._stream(response.body, length, chunked=length is None and not exchange.http_1_0)
 
     async def _stream(self, body: AsyncIterator[bytes], length: int | None, *, chunked: bool) -> None:
         """Whatever goes wrong here aborts the connection: the client sees a body cut off, never one that looks complete."""

@@ -20,24 +20,25 @@ async def decode_request(exchange: Exchange, op: Op) -> Any:
     """None when the function wants no request struct. What is not built is told so, whatever it was sent."""
     if not op.is_built:
         return None
+    request, takes = exchange.request, op.takes
     _check_history(exchange, op)
-    if structured.HEADER in exchange.request.headers:
-        _unwrap(exchange.request, op)
-    _check_body(exchange.request, op)
-    if op.takes.lease_request:
-        return lease.parse_request(exchange.request.headers)
+    if structured.HEADER in request.headers:
+        _unwrap(request, op)
+    _check_body(request, op)
+    if takes.lease_request:
+        return lease.parse_request(request.headers)
     if op.request is None:
         return None
     fields = _params(exchange, op)
-    if op.takes.version:
+    if takes.version:
         fields["version"] = exchange.version
-    if op.takes.metadata:
-        fields["metadata"] = metadata_of(exchange.request)
+    if takes.metadata:
+        fields["metadata"] = metadata_of(request)
     if op.body.kind is BodyKind.DOCUMENT:
         assert op.body.parse is not None
-        data = await exchange.request.body.read_all(op.body.limit)
-        if "content_md5" not in fields:  # or the operation itself looks at it
-            check_md5(exchange.request, data)
+        data = await request.body.read_all(op.body.limit)
+        if _MD5 in request.headers and "content_md5" not in fields:  # or the operation itself looks at it
+            check_md5(request, data)
         fields.update(op.body.parse(data))
     return op.request(**fields)
 

@@ -20,7 +20,7 @@ from verditer import __version__
 from verditer.core.caches import Kept, remember
 from verditer.core.dates import rfc1123
 from verditer.core.errors import Code, StorageError, invalid_header, invalid_query
-from verditer.core.grant import ContainerAccess, Grant, admit
+from verditer.core.grant import Grant, admit
 from verditer.core.guard import GuardRule
 from verditer.core.names import AccountName, BlobName, ContainerName, EntityName, MessageName, QueueName, TableName
 from verditer.rest import cors
@@ -102,6 +102,8 @@ class Pipeline:
     ) -> None:
         self._ctx = ctx
         self._trust = trust
+        self._now = ctx.engine.now
+        self._access = partial(access_of, ctx, service.name)
         self._key_value = partial(key_value, ctx)
         self._service = service
         self._router = Router(service.operations, wrong_verb=service.wrong_verb)
@@ -185,12 +187,8 @@ class Pipeline:
 
     def _authenticated(self, exchange: Exchange, address: Address) -> Awaitable[Grant]:
         account = self._ctx.accounts[address.account]
-
-        def access(name: str) -> Awaitable[ContainerAccess | None]:
-            return access_of(self._ctx, self._service.name, address.account, name)
-
         return authenticate(
-            exchange.request, address, self._service.name, account, self._ctx.now(), access, self._trust, self._key_value
+            exchange.request, address, self._service.name, account, self._now(), self._access, self._trust, self._key_value
         )
 
     def _check_secondary(self, op: Op, address: Address) -> None:
@@ -211,7 +209,7 @@ class Pipeline:
         if op.source_guard is not None:
             given["source"] = await self._copy_source(exchange, op.source_guard)
         assert op.call is not None
-        return await op.call(self._ctx, target, *[given[name] for name in op.arguments])
+        return await op.call(self._ctx, target, *map(given.__getitem__, op.arguments))
 
     async def _submit(self, outer: Exchange, request: Request) -> Response:
         """Answer a request that came inside another one."""
@@ -246,7 +244,7 @@ class Pipeline:
         return Response(status=200, headers=allowed)
 
     def _refused(self, exchange: Exchange, error: StorageError) -> Response:
-        return self._service.error(error, exchange, self._ctx.now())
+        return self._service.error(error, exchange, self._now())
 
     def _stamp(self, exchange: Exchange, response: Response) -> None:
         """What every answer carries."""
@@ -256,7 +254,7 @@ class Pipeline:
             ("Server", self._server),
             ("x-ms-request-id", exchange.request_id),
             ("x-ms-version", exchange.version),
-            ("Date", rfc1123(self._ctx.now())),
+            ("Date", rfc1123(self._now())),
         ]
         client_id = request.headers.get("x-ms-client-request-id")
         if client_id is not None and len(client_id) <= 1024 and client_id.isascii() and client_id.isprintable():

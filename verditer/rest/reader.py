@@ -74,7 +74,7 @@ class RequestReader:
         self._target = b""
         self._raw_headers: list[tuple[str, str]] = []
         self._headers: dict[str, str] = {}
-        self._header_bytes = 0
+        self._lines_left = self._bytes_left = 0  # of the headers
         self._held_bytes = 0  # what an incomplete head, or a trailer, may have made the parser keep
 
     @property
@@ -210,7 +210,8 @@ class RequestReader:
         self._target = b""
         self._raw_headers = []
         self._headers = {}
-        self._header_bytes = 0
+        self._lines_left = self._limits.max_headers
+        self._bytes_left = self._limits.max_header_bytes
         self._held_bytes = 0
 
     def on_url(self, piece: bytes) -> None:
@@ -221,19 +222,19 @@ class RequestReader:
     def on_header(self, name: bytes, value: bytes) -> None:
         if not self.in_head:
             return  # a trailer: permitted and ignored
-        raw_headers, headers = self._raw_headers, self._headers
         spelled, key = _spellings(name)
         text = value.decode("latin-1").rstrip(" \t")
-        raw_headers.append((spelled, text))
-        self._header_bytes += len(name) + len(value) + 4
-        if len(raw_headers) > self._limits.max_headers or self._header_bytes > self._limits.max_header_bytes:
+        self._raw_headers.append((spelled, text))
+        self._lines_left -= 1
+        self._bytes_left -= len(name) + len(value) + 4
+        if self._lines_left < 0 or self._bytes_left < 0:
             raise _headers_too_large()
-        if key not in headers:
-            headers[key] = text
+        if key not in self._headers:
+            self._headers[key] = text
         elif key == "host":
             raise malformed("The Host header was sent twice.")
         else:
-            headers[key] += "," + text
+            self._headers[key] += "," + text
 
     def on_headers_complete(self) -> None:
         self.in_head = False

@@ -5,7 +5,6 @@ Plain functions over values; `connection.py` uses them, and nothing here knows a
 
 from email.utils import formatdate
 from http import HTTPStatus
-from itertools import chain
 
 import msgspec
 
@@ -63,12 +62,11 @@ def malformed(message: str) -> Refusal:
 
 def response_head(response: Response, framing: str) -> bytes:
     """The status line, the headers exactly as given, and the lines of `framing_lines`."""
-    headers = response.headers
     reason = response.reason or _REASONS.get(response.status, "Unknown")
-    texts = "".join(chain.from_iterable(headers)) + reason
-    if "\n" in texts or "\r" in texts:  # it would begin a line of its own
+    lines = "\r\n".join((f"HTTP/1.1 {response.status} {reason}", *map(": ".join, response.headers), framing))
+    ends = 1 + len(response.headers) + framing.count("\n")
+    if lines.count("\n") != ends or lines.count("\r") != ends:  # something would begin a line of its own
         return response_head(_on_one_line_each(response, reason), framing)
-    lines = "\r\n".join((f"HTTP/1.1 {response.status} {reason}", *map(": ".join, headers), framing))
     return f"{lines}\r\n".encode("latin-1", "replace")
 
 

@@ -27,8 +27,9 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     def key(self) -> bytes:
         return key_of(*_reader(self.KEY)(self))
 
-    def rank(self) -> bytes | None:
-        return key_of(*[getattr(self, name) for name in self.RANK]) if self.RANK else None
+    def rank(self) -> bytes:
+        """Of records that have one."""
+        return key_of(*[getattr(self, name) for name in self.RANK])
 
 
 @cache

@@ -4,16 +4,16 @@
 the account and, when a scheme asks for it, what the container says (`container_access`) or a delegation key (`key_value`).
 """
 
-from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from enum import Enum
 from typing import Literal
 
 from verditer.core.errors import Code, StorageError
-from verditer.core.grant import ContainerAccess, Grant
+from verditer.core.grant import Grant
 from verditer.rest.address import Address
 from verditer.rest.auth import anonymous, delegation, oauth, sas, shared_key
 from verditer.rest.auth.signature import authentication_failed
+from verditer.rest.auth.target import holder_of
 from verditer.rest.message import Request
 from verditer.services.account import Account
 
@@ -34,14 +34,18 @@ async def authenticate(
     service: Service,
     account: Account,
     now: int,
-    container_access: Callable[[str], Awaitable[ContainerAccess | None]],
+    container_access: anonymous.Access,
     trust: oauth.Trust | None = None,
     key_value: delegation.KeyValue | None = None,
 ) -> Grant:
     """`container_access` is awaited for anonymous callers and for a SAS that names a stored access policy, never else."""
     scheme = scheme_of(request, address)
     if scheme is Credentials.SAS:
-        return await sas.authenticate(request, address, service, account, now, container_access)
+        token = sas.token_of(address, service, account)
+        if token.policy:
+            token = sas.with_policy(token, await container_access(account.name, holder_of(address, service)))
+        sas.check_circumstances(token, request, service, now)
+        return token.grant
     if scheme is Credentials.SHARED_KEY:
         return shared_key.authenticate(request, address, service, account, now)
     if scheme is Credentials.BEARER:

@@ -6,7 +6,6 @@ protocol and stored access policies are looked at each time. A token that fails 
 
 import ipaddress
 import re
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import NamedTuple
@@ -17,7 +16,7 @@ from verditer.core.errors import Code, StorageError
 from verditer.core.grant import ContainerAccess, EntityReach, Grant, Scheme
 from verditer.rest.address import Address
 from verditer.rest.auth.signature import authentication_failed, matches
-from verditer.rest.auth.target import holder_of, target_of
+from verditer.rest.auth.target import target_of
 from verditer.rest.message import Request
 from verditer.services.account import Account
 
@@ -86,21 +85,11 @@ class Target(NamedTuple):
 _WHOLE_ACCOUNT = Target(resources=())
 
 
-async def authenticate(
-    request: Request,
-    address: Address,
-    service: str,
-    account: Account,
-    now: int,
-    container_access: Callable[[str], Awaitable[ContainerAccess | None]],
-) -> Grant:
+def token_of(address: Address, service: str, account: Account) -> Token:
+    """What the signature in a request's query proves. A token that names a stored policy says the rest only `with_policy`."""
     query = address.query
     target = _WHOLE_ACCOUNT if "srt" in query or "ss" in query else signed_target(address, service, query.get("sr", ""))
-    token = verify(tuple(map(query.get, _FIELDS)), target, account)
-    if token.policy:
-        token = _with_policy(token, await container_access(holder_of(address, service)))
-    check_circumstances(token, request, service, now)
-    return token.grant
+    return verify(tuple(map(query.get, _FIELDS)), target, account)
 
 
 @lru_cache(maxsize=4096)
@@ -292,7 +281,7 @@ def _snapshot(address: Address, kind: str) -> str:
     return address.query[parameter]
 
 
-def _with_policy(token: Token, access: ContainerAccess | None) -> Token:
+def with_policy(token: Token, access: ContainerAccess | None) -> Token:
     """Each of start, expiry and permission comes from the token or from the policy it names, never from both."""
     policy = next((policy for policy in access.policies if policy.id == token.policy), None) if access else None
     if policy is None:

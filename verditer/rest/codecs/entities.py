@@ -15,7 +15,7 @@ from verditer.core.dates import TICKS_PER_SECOND
 from verditer.core.edm import ANNOTATION, datetime_text, decode_members, etag_text
 from verditer.core.records.table import Entity
 from verditer.rest.codecs.multipart import head_text
-from verditer.rest.codecs.odata import FULL, JSON, MINIMAL, NONE, Form, entity_path, show_token, wants_no_content
+from verditer.rest.codecs.odata import FULL, JSON, MINIMAL, NONE, Form, entity_path, preference, show_token
 from verditer.rest.exchange import Exchange
 from verditer.rest.message import Response
 from verditer.services.table.entities import Stored
@@ -60,9 +60,9 @@ def brief_answer(render: Callable[[Any, Exchange], Response], exchange: Exchange
     if render is render_updated:
         head = head_text(204, (*COMMON, WRITE_VERSION))
         return lambda result: f"{head}ETag: {etag_text(result.entity.etag)}\r\n\r\n\r\n".encode()
-    if render is not render_inserted or not wants_no_content(exchange):
+    if render is not render_inserted or exchange.form.content:
         return None
-    head = head_text(204, (*COMMON, READ_VERSION, *_preference(exchange)))
+    head = head_text(204, (*COMMON, READ_VERSION, *_preference_applied(exchange)))
     base = base_of(exchange)
 
     def inserted(result: Stored) -> bytes:
@@ -108,15 +108,15 @@ def _json(status: int, body: bytes, form: Form, headers: Iterable[tuple[str, str
 
 def _created(body: Callable[[], bytes], location: str, headers: list[tuple[str, str]], exchange: Exchange) -> Response:
     """201 with what was created, or 204 where the client prefers to hear nothing."""
-    headers = [*_preference(exchange), *headers]
-    if wants_no_content(exchange):
-        return Response(status=204, headers=[*COMMON, READ_VERSION, *headers, ("DataServiceId", location)])
-    return _json(201, body(), exchange.form, headers)
+    headers = [*_preference_applied(exchange), *headers]
+    if exchange.form.content:
+        return _json(201, body(), exchange.form, headers)
+    return Response(status=204, headers=[*COMMON, READ_VERSION, *headers, ("DataServiceId", location)])
 
 
-def _preference(exchange: Exchange) -> list[tuple[str, str]]:
-    preference = exchange.request.headers.get("prefer", "").lower()
-    return [("Preference-Applied", preference)] if preference in ("return-content", "return-no-content") else []
+def _preference_applied(exchange: Exchange) -> list[tuple[str, str]]:
+    wanted = preference(exchange)
+    return [] if wanted is None else [("Preference-Applied", wanted)]
 
 
 def base_of(exchange: Exchange) -> str:

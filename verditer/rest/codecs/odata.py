@@ -122,6 +122,7 @@ class Form(msgspec.Struct, frozen=True, kw_only=True):
     level: str
     select: tuple[str, ...] | None = None
     select_text: str | None = None  # as the context of the answer repeats it
+    content: bool = True  # what was created is answered with
 
 
 def accept_json(exchange: Exchange) -> Form:
@@ -138,7 +139,7 @@ def accept_json(exchange: Exchange) -> Form:
 def accept_created(exchange: Exchange) -> Form:
     """For inserts: the client has to send JSON, and to want it unless it wants nothing."""
     accept_sent(exchange)
-    return Form(level=MINIMAL) if wants_no_content(exchange) else accept_json(exchange)
+    return accept_json(exchange) if preference(exchange) != NO_CONTENT else _WITHOUT_CONTENT
 
 
 def accept_sent(exchange: Exchange) -> None:
@@ -147,8 +148,7 @@ def accept_sent(exchange: Exchange) -> None:
     headers = exchange.request.headers
     if "content-length" not in headers and "transfer-encoding" not in headers:
         raise StorageError(Code.MissingContentLengthHeader)
-    media = headers.get("content-type", "").partition(";")[0].strip().lower()
-    if media == "application/atom+xml":
+    if _is_atom(headers.get("content-type", "")):
         raise StorageError(Code.AtomFormatNotSupported)
 
 
@@ -172,8 +172,22 @@ def _is_odata(version: str) -> bool:
     return version.partition(";")[0].strip() in ("1.0", "2.0", "3.0")
 
 
-def wants_no_content(exchange: Exchange) -> bool:
-    return exchange.request.headers.get("prefer", "").lower() == "return-no-content"
+@remember(256, 256)
+def _is_atom(content_type: str) -> bool:
+    return content_type.partition(";")[0].strip().lower() == "application/atom+xml"
+
+
+NO_CONTENT = "return-no-content"
+
+
+def preference(exchange: Exchange) -> str | None:
+    """Whether the client wants to be shown what it creates, if it says so."""
+    sent = exchange.request.headers.get("prefer")
+    return _PREFERENCES.get(sent.lower()) if sent is not None else None
+
+
+_PREFERENCES = {text: text for text in ("return-content", NO_CONTENT)}
+_WITHOUT_CONTENT = Form(level=MINIMAL, content=False)
 
 
 def level_of_error(exchange: Exchange) -> str | None:

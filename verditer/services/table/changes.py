@@ -98,8 +98,7 @@ def apply(tx: Transaction, table: Table, change: Change) -> Entity | None:
 
 
 def _insert(tx: Transaction, table: Table, change: Change) -> Entity:
-    entity = outcome(tx, table, change, None)
-    assert entity is not None
+    entity = _entity(table, change, change.document, tx.tick())
     if not tx.insert(entity):
         raise StorageError(Code.EntityAlreadyExists)
     return entity
@@ -110,13 +109,12 @@ def outcome(tx: Transaction, table: Table, change: Change, current: Entity | Non
     _check(change, current)
     if change.action is Action.DELETE:
         return None
-    return Entity(
-        properties=_document(change, current),
-        table_id=table.id,
-        partition_key=change.name.partition_key,
-        row_key=change.name.row_key,
-        etag=tx.tick(current.etag if current is not None else 0),
-    )
+    return _entity(table, change, _document(change, current), tx.tick(current.etag if current is not None else 0))
+
+
+def _entity(table: Table, change: Change, document: bytes, etag: int) -> Entity:
+    name = change.name
+    return Entity(properties=document, table_id=table.id, partition_key=name.partition_key, row_key=name.row_key, etag=etag)
 
 
 def _check(change: Change, current: Entity | None) -> None:

@@ -43,15 +43,15 @@ def own_properties(sent: Sent) -> Members:
     members: Members = {}
     for name, annotation in _KNOWN.get(names) or _own_names(names):
         value = sent[name]
-        if annotation is None or sent[annotation] is None:
-            if value is not None:
-                members[name] = value if isinstance(value, str) else inferred(value)
-        elif value is not None:
-            kind = sent[annotation]
-            wire = annotated(kind, value)
-            if isinstance(wire, str) and kind != _STRING:
-                members[annotation] = str(kind)
-            members[name] = wire
+        if value is None:
+            continue
+        if annotation is None or (kind := sent[annotation]) is None:
+            members[name] = value if isinstance(value, (str, bool)) else inferred(value)
+            continue
+        wire = annotated(kind, value)
+        if isinstance(wire, str) and kind != _STRING:
+            members[annotation] = str(kind)
+        members[name] = wire
     return members
 
 
@@ -80,14 +80,16 @@ def _own_names(names: tuple[str, ...]) -> Names:
 
 def sent_keys(sent: Sent) -> tuple[str, str]:
     """PartitionKey and RowKey of an insert. Both have to be there, and to be strings."""
-    return _key(sent, "PartitionKey"), _key(sent, "RowKey")
+    return _key(sent, "PartitionKey", _PARTITION_TYPE), _key(sent, "RowKey", _ROW_TYPE)
 
 
-def _key(sent: Sent, name: str) -> str:
+_PARTITION_TYPE, _ROW_TYPE = "PartitionKey" + ANNOTATION, "RowKey" + ANNOTATION
+
+
+def _key(sent: Sent, name: str, annotation: str) -> str:
     value = sent.get(name)
     if value is None:
         raise StorageError(Code.PropertiesNeedValue)
-    annotation = name + ANNOTATION
     if not isinstance(value, str) or (annotation in sent and sent[annotation] not in (None, _STRING)):
         raise StorageError(Code.InvalidInput)
     return value
