@@ -9,8 +9,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+import pytest
 import uvloop
 
+from verditer.rest.departures import Departures
 from verditer.rest.message import Request, Response
 from verditer.rest.server import Handler, HttpLimits, HttpServer
 
@@ -197,6 +199,12 @@ def _logged_errors(records: list[logging.LogRecord]) -> Iterator[None]:
         yield
     finally:
         logging.getLogger().removeHandler(keep)
+
+
+@pytest.fixture(params=["at once", "together"])
+def pace(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Answers leave at once, or wait for others as they do under load. Clients must not see a difference."""
+    monkeypatch.setattr(Departures, "gathering", request.param == "together")
 
 
 def request(method: str = "GET", target: str = "/", *headers: str, body: bytes = b"", version: str = "1.1") -> bytes:

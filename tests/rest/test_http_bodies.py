@@ -7,10 +7,13 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from tests.rest.http_wire import PATIENCE_SECONDS, Wire, echo, request, serving
+from tests.rest.http_wire import PATIENCE_SECONDS, Wire, echo, pace, request, serving
 from verditer.core.errors import StorageError
 from verditer.rest.message import ClientGone, Request, Response
 from verditer.rest.server import Handler, HttpLimits
+
+__all__ = ["pace"]  # a fixture
+pytestmark = pytest.mark.usefixtures("pace")
 
 MIB = 1024 * 1024
 CONTINUED = request("PUT", "/", "Expect: 100-continue", "Content-Length: 5")

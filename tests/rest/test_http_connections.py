@@ -11,10 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.rest.http_wire import PATIENCE_SECONDS, Wire, echo, request, serving
+from tests.rest.copies import wait_for
+from tests.rest.http_wire import PATIENCE_SECONDS, Wire, echo, pace, request, serving
 from verditer.rest import tls
 from verditer.rest.message import Request, Response
 from verditer.rest.server import HttpLimits, HttpServer
+
+__all__ = ["pace"]  # a fixture
+pytestmark = pytest.mark.usefixtures("pace")
 
 
 class Gate:
@@ -128,6 +132,18 @@ def test_a_client_may_close_its_sending_half_and_still_be_answered() -> None:
         wire.send(request("GET", "/1") + request("PUT", "/2", body=b"abc"))
         wire.sock.shutdown(socket.SHUT_WR)
         assert [wire.answer().header("x-target"), wire.answer().body] == ["/1", b"abc"]
+        assert wire.ended()
+
+
+def test_a_client_may_close_its_sending_half_while_its_answer_is_made() -> None:
+    gate = Gate()
+    with serving(gate.handler) as server, server.connect() as wire:
+        wire.send(request("GET", "/a"))
+        assert gate.entered.wait(PATIENCE_SECONDS)
+        wire.sock.shutdown(socket.SHUT_WR)
+        wait_for(lambda: all(connection._eof for connection in server.server._connections))
+        gate.open.set()
+        assert wire.answer().body == b"/a"
         assert wire.ended()
 
 
@@ -252,6 +268,20 @@ def test_stopping_closes_idle_connections_and_lets_a_running_request_finish() ->
         assert busy.ended()
         stopping.result(PATIENCE_SECONDS)
     assert gate.begun == ["/1"]
+
+
+def test_stopping_closes_behind_an_answer_that_is_about_to_leave() -> None:
+    async def stops(request: Request) -> Response:
+        asyncio.get_running_loop().call_soon(stop_all)  # runs before anything that follows upon the answer
+        return Response(status=200, headers=[], body=b"said")
+
+    def stop_all() -> None:
+        for connection in server.server._connections:
+            connection.shut_down()
+
+    with serving(stops) as server, server.connect() as wire:
+        assert wire.send(request()).answer().body == b"said"
+        assert wire.ended()
 
 
 def test_stopping_waits_for_a_handler_whose_client_is_gone() -> None:

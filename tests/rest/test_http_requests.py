@@ -2,9 +2,12 @@
 
 import pytest
 
-from tests.rest.http_wire import Wire, echo, request, serving
+from tests.rest.http_wire import Wire, echo, pace, request, serving
 from verditer.rest.message import Request, Response
 from verditer.rest.server import HttpLimits
+
+__all__ = ["pace"]  # a fixture
+pytestmark = pytest.mark.usefixtures("pace")
 
 
 def test_a_request_is_handed_on_as_it_was_sent() -> None:

@@ -15,6 +15,7 @@ from time import monotonic
 from typing import Any, Protocol, cast
 
 from verditer.rest.body import IncomingBody
+from verditer.rest.departures import Departures
 from verditer.rest.landing import Landing
 from verditer.rest.message import ClientGone, FileBody, FilePart, Request, Response
 from verditer.rest.outlet import KERNEL_COPIES, Outlet
@@ -35,6 +36,7 @@ class Server(Protocol):
 
     handler: Handler
     limits: HttpLimits
+    departures: Departures
     stopping: bool
 
     def admit(self, connection: "HttpConnection") -> bool: ...
@@ -53,6 +55,8 @@ class HttpConnection(asyncio.Protocol):
         self._accepted: Exchange | None = None  # the current one, while the bytes it came with are still being read
         self._pending: deque[Exchange] = deque()
         self._refusal: Refusal | None = None  # given after the answers to everything pending
+        self._departures = server.departures
+        self._unsent = b""  # an answer that waits for others; it leaves before anything else happens here
         self._drained: asyncio.Future[None] | None = None
         self._lingering = False
         self._lost = False
@@ -82,7 +86,10 @@ class HttpConnection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         if self._reader.deaf:
             return
+        if self._unsent:
+            self.depart()
         self._since = monotonic()
+        self._departures.arrival(self._since)
         try:
             self._reader.feed(data)
         finally:
@@ -95,6 +102,7 @@ class HttpConnection(asyncio.Protocol):
                 self._have_read_by(Landing(self, self._reader))
         elif self._pending or self._reading_paused:
             self._balance_reading()
+        self._departures.arrived()
 
     def landed(self, count: int) -> None:
         """The same for bytes of a large body, which are where they belong already."""
@@ -117,12 +125,14 @@ class HttpConnection(asyncio.Protocol):
     def eof_received(self) -> bool:
         """A client may close its sending half and still wait for the answer to what it sent."""
         self._eof = True
+        self.depart()
         if self._reader.arriving is not None:
             self._reader.arriving.body.fail()
         return self._current is not None and not self.secure
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._lost = True
+        self._unsent = b""
         if self._reader.arriving is not None:
             self._reader.arriving.body.fail()
         self._pending.clear()
@@ -270,12 +280,26 @@ class HttpConnection(asyncio.Protocol):
             self._transport.write(head)
             return False
         if head_only or response.status in _WITHOUT_BODY:
-            self._transport.write(head)
+            self._leave(head, close)
         elif len(body) <= _SENT_WITH_HEAD:
-            self._transport.write(head + body)
+            self._leave(head + body, close)
         else:
             self._transport.writelines((head, body))
         return True
+
+    def _leave(self, answer: bytes, close: bool) -> None:
+        """At once, unless it may wait for others because nothing comes behind it yet."""
+        followed = close or self._pending or self._refusal is not None or self._eof
+        if followed or self._writing_paused or not self._departures.gathering:
+            self._transport.write(answer)
+        else:
+            self._unsent = answer
+            self._departures.wait(self)
+
+    def depart(self) -> None:
+        if self._unsent:
+            answer, self._unsent = self._unsent, b""
+            self._transport.write(answer)
 
     async def _send_rest(self, exchange: Exchange, response: Response) -> None:
         if exchange.request.method == "HEAD" or response.status in _WITHOUT_BODY:
@@ -390,6 +414,7 @@ class HttpConnection(asyncio.Protocol):
 
     def shut_down(self) -> None:
         """The server stops: an idle connection closes at once, a busy one behind its answer."""
+        self.depart()
         if self._current is None:
             self._transport.close()
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from verditer.rest.accept import Acceptor, Member
 from verditer.rest.connection import Handler, HttpConnection
+from verditer.rest.departures import Departures
 from verditer.rest.wire import HttpLimits
 
 __all__ = ["Handler", "HttpLimits", "HttpServer"]
@@ -60,6 +61,7 @@ class HttpServer:
         self.handler = handler
         self.limits = limits or HttpLimits()
         self.name = name
+        self.departures = Departures()
         self.stopping = False
         self._host = host
         self._asked_port = port
