@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.rest.client import KEY, NOBODY, Box, Reply
+from tests.rest.client import KEY, NOBODY, VERSION, Box, Reply
 from tests.rest.signing import service_sas, shared_key
 
 READS = (("GET", ""), ("HEAD", ""), ("GET", "metadata"), ("GET", "blocklist"))
@@ -258,3 +258,53 @@ def test_policy_and_token_complete_each_other_and_never_repeat(box: Box) -> None
 def test_the_account_key_opens_everything(box: Box) -> None:
     assert box.put(auth=KEY).status == 201
     assert box.get(auth=KEY).status == 200
+
+
+# --- places that many requests go to are kept; nothing of a request stays there for another one ------------------------------
+
+
+def test_who_was_let_in_lets_nobody_else_in(box: Box) -> None:
+    for _ in range(2):
+        assert box.page(auth=KEY).status == 200
+        assert box.page(auth=NOBODY).status == 401
+        assert box.page(auth=NOBODY, version="2018-03-28").answer == (404, "ResourceNotFound")
+
+
+def test_a_sas_that_was_let_in_before_is_looked_at_again(box: Box) -> None:
+    auth = box.sas("l", se=box.client.moment(60))
+    assert [box.page(auth=auth).status for _ in range(3)] == [200, 200, 200]
+    assert box.container("GET", "metadata", auth=auth).status == 403
+    box.server.move_clock(61)
+    assert box.page(auth=auth).answer == (403, "AuthenticationFailed")
+
+
+def test_a_stored_policy_that_let_somebody_in_counts_no_longer_when_it_is_gone(box: Box) -> None:
+    # contract G2
+    auth = box.sas(si="p")
+    policy(box, Permission="l", Expiry=box.client.moment(3600))
+    assert [box.page(auth=auth).status for _ in range(2)] == [200, 200]
+    policy(box, Permission="r", Expiry=box.client.moment(3600))
+    assert box.page(auth=auth).answer == (403, "AuthorizationPermissionMismatch")
+    box.container("PUT", "acl")
+    assert box.page(auth=auth).answer == (403, "AuthenticationFailed")
+
+
+def test_one_target_is_another_operation_with_another_verb(box: Box) -> None:
+    query = {"restype": "container"}
+    for _ in range(2):
+        assert box.client.send("HEAD", f"/{box.name}", query).status == 200
+        assert box.client.send("PUT", f"/{box.name}", query).answer == (409, "ContainerAlreadyExists")
+        assert box.client.send("POST", f"/{box.name}", query).answer == (405, "UnsupportedHttpVerb")
+
+
+def test_one_target_is_served_in_the_version_that_is_asked_for(box: Box) -> None:
+    for version in ("2018-03-28", VERSION) * 2:
+        assert box.page(version=version)["x-ms-version"] == version
+
+
+def test_what_is_on_one_host_is_not_on_another(box: Box) -> None:
+    path = f"/{box.client.account}/{box.name}"
+    for _ in range(2):
+        assert box.client.exchange("GET", f"{path}?restype=container", [("x-ms-version", VERSION)]).status == 401
+        reply = box.client.exchange("GET", f"{path}?restype=container", [("x-ms-version", VERSION)], host="other.localhost")
+        assert reply.answer == (404, "ResourceNotFound")

@@ -5,6 +5,7 @@ The raw path stays as it was sent, since signatures cover it; names are decoded 
 
 import ipaddress
 from collections.abc import Mapping
+from typing import Any
 from urllib.parse import unquote
 
 import msgspec
@@ -17,13 +18,14 @@ _SECONDARY = "-secondary"
 _BARE_HOSTS = frozenset({"localhost", "host.docker.internal"})
 
 
-class Address(msgspec.Struct, frozen=True, kw_only=True):
+class Address(msgspec.Struct, kw_only=True):
     account: str
     secondary: bool
     path_style: bool
     path: str  # the raw path as sent, percent-encoded, with the account in path style
     segments: tuple[str, ...]  # decoded: at most container and blob
     query: Mapping[str, str]  # names in lower case, values decoded; repeated names joined by a comma, sorted
+    proof: Any = None  # what the signature in the query proves, once somebody has looked
 
 
 def parse_address(target: str, host: str, *, product_style: bool = True) -> Address:

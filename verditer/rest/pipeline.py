@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from verditer import __version__
 from verditer.core.caches import Kept, remember
@@ -58,13 +58,22 @@ class Service:
     wrong_verb: Code = Code.UnsupportedHttpVerb
 
 
-class _Place(NamedTuple):
-    """What a target and a host name."""
+class _Place:
+    """What the line of a request names, and who was let in there last: the same grant is let in again."""
 
-    address: Address
-    level: Level
-    target: Target
+    __slots__ = ("address", "create_only", "grant", "op", "target", "version")
 
+    def __init__(self, address: Address, version: str, op: Op, target: Target) -> None:
+        self.address = address
+        self.version = version
+        self.op = op
+        self.target = target
+        self.grant: Grant | None = None
+        self.create_only = False
+
+
+Line = tuple[str, str, str, str | None, str | None]
+"""What of a request mostly decides where it goes: verb, target, host, version, and the verb that is meant if it is another."""
 
 _ONE_OF_MANY = frozenset({Level.BLOB, Level.ENTITY, Level.MESSAGE, Level.PATH})
 _MOST_PLACES, _LONGEST_PLACE = 1024, 1024
@@ -112,7 +121,7 @@ class Pipeline:
         self._server = f"Verditer-{service.name.capitalize()}/{__version__}"
         self._newer_versions: set[str] = set()
         self._request_ids = _request_ids()
-        self._places = Kept[tuple[str, str], _Place](_MOST_PLACES)
+        self._places = Kept[Line, _Place](_MOST_PLACES)
 
     def handle(self, request: Request) -> Awaitable[Response]:
         return self._answer(Exchange(request=request, request_id=next(self._request_ids), started=time.perf_counter()))
@@ -136,34 +145,50 @@ class Pipeline:
 
     async def _run(self, exchange: Exchange) -> Response:
         """Where, which version, which row, who, may they, what exactly — and then do it."""
-        sent = (exchange.request.target, exchange.request.headers.get("host", ""))
-        place = self._places.get(sent)
-        address = exchange.address = self._address(*sent) if place is None else place.address
-        exchange.version = self._version(exchange, address) or await self._default_version(address)
-        self._check_outer(exchange, address)
-        if exchange.request.method == "OPTIONS":
-            return await self._preflight(exchange, address)
-        level, target = self._located(sent, address) if place is None else (place.level, place.target)
-        op = exchange.op = self._router.find(exchange.request, address, level, self._service.verb(exchange.request))
-        exchange.grant = await self._authenticated(exchange, address)
-        exchange.create_only = admit(op.allow, exchange.grant)
+        request, sent = exchange.request, exchange.request.headers.get
+        line = request.method, request.target, sent("host", ""), sent("x-ms-version"), sent("x-http-method")
+        place = self._places.get(line) if exchange.outer is None else None
+        if place is None:
+            address, version = await self._addressed(exchange)
+            if request.method == "OPTIONS":
+                return await self._preflight(exchange, address)
+            place = self._placed(exchange, address)
+            if version is not None and exchange.outer is None and self._is_kept(place, line):
+                self._places.keep(line, place)
+        address, op = place.address, place.op
+        exchange.address, exchange.version, exchange.op = address, place.version, op
+        grant = exchange.grant = await self._authenticated(exchange, address)
+        if grant is not place.grant:
+            place.grant, place.create_only = grant, admit(op.allow, grant)
+        exchange.create_only = place.create_only
         self._check_secondary(op, address)
-        call = self._call(exchange, op, target)
+        call = self._call(exchange, op, place.target)
         result = await (call if "timeout" not in address.query else _within_time(address.query["timeout"], call))
         return encode_response(exchange, op, result)
 
-    def _address(self, target: str, host: str) -> Address:
-        address = parse_address(target, host, product_style=self._product_style)
+    async def _addressed(self, exchange: Exchange) -> tuple[Address, str | None]:
+        """Where; and in which version, if the request itself says so."""
+        request = exchange.request
+        address = exchange.address = parse_address(
+            request.target, request.headers.get("host", ""), product_style=self._product_style
+        )
         if address.account not in self._ctx.accounts:
             raise StorageError(Code.ResourceNotFound, message="The specified account does not exist.")
-        return address
+        version = self._version(exchange, address)
+        exchange.version = version or await self._default_version(address)
+        self._check_outer(exchange, address)
+        return address, version
 
-    def _located(self, sent: tuple[str, str], address: Address) -> tuple[Level, Target]:
-        """What many requests are sent to is kept: a table that is inserted into, a queue, a listing."""
+    def _placed(self, exchange: Exchange, address: Address) -> _Place:
+        """Which row, about what."""
         level, target = self._service.locate(address)
-        if level not in _ONE_OF_MANY and len(sent[0]) + len(sent[1]) <= _LONGEST_PLACE:
-            self._places.keep(sent, _Place(address, level, target))
-        return level, target
+        op = exchange.op = self._router.find(exchange.request, address, level, self._service.verb(exchange.request))
+        return _Place(address, exchange.version, op, target)
+
+    def _is_kept(self, place: _Place, line: Line) -> bool:
+        """Many requests go there: a table that is inserted into, a queue, a listing. And their line alone says so."""
+        op = place.op
+        return op.route.level not in _ONE_OF_MANY and self._router.is_alone(op) and len(line[1]) + len(line[2]) <= _LONGEST_PLACE
 
     def _version(self, exchange: Exchange, address: Address) -> str | None:
         """Any date is served. None where the request names none."""

@@ -19,6 +19,7 @@ class Router:
                 key = (method, (op.route.level, op.route.restype, op.route.comp))
                 self._rows[key] = (*self._rows.get(key, ()), op)
         self._shapes = {shape for _, shape in self._rows}
+        self._alone = {rows[0].name for rows in self._rows.values() if len(rows) == 1 and not rows[0].route.when}
 
     def find(self, request: Request, address: Address, level: Level, verb: str = "") -> Op:
         """`verb` is what the request means where that is not the verb it was sent with."""
@@ -33,6 +34,10 @@ class Router:
             else:
                 return op
         raise self._refusal(request, verb, shape, query)
+
+    def is_alone(self, op: Op) -> bool:
+        """No header decides about it: verb and target say that it is this row."""
+        return op.name in self._alone
 
     def _refusal(self, request: Request, verb: str, shape: Shape, query: Mapping[str, str]) -> StorageError:
         """Say what is wrong: a header that decides, the verb, or the query."""

@@ -87,9 +87,12 @@ _WHOLE_ACCOUNT = Target(resources=())
 
 def token_of(address: Address, service: str, account: Account) -> Token:
     """What the signature in a request's query proves. A token that names a stored policy says the rest only `with_policy`."""
-    query = address.query
-    target = _WHOLE_ACCOUNT if "srt" in query or "ss" in query else signed_target(address, service, query.get("sr", ""))
-    return verify(tuple(map(query.get, _FIELDS)), target, account)
+    token: Token | None = address.proof
+    if token is None:
+        query = address.query
+        target = _WHOLE_ACCOUNT if "srt" in query or "ss" in query else signed_target(address, service, query.get("sr", ""))
+        token = address.proof = verify(tuple(map(query.get, _FIELDS)), target, account)
+    return token
 
 
 @lru_cache(maxsize=4096)
