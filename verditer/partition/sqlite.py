@@ -29,7 +29,7 @@ from verditer.partition.engine import Scope, TooLong, Transaction
 from verditer.partition.shared import SharedStore, Turn
 from verditer.partition.sqlite_commit import Writer
 from verditer.partition.sqlite_log import Keeper, Log
-from verditer.partition.sqlite_rows import OFFSET, Parents, RowTransaction
+from verditer.partition.sqlite_rows import OFFSET, UNBOUND, Parents, RowTransaction
 
 T = TypeVar("T")
 
@@ -178,12 +178,12 @@ class _Reader:
 
     def __init__(self, connection: sqlite3.Connection, clock: HybridClock, shared: SharedStore) -> None:
         self._connection = connection
-        self._clock = clock
         self._shared = shared
         self._loop = asyncio.get_running_loop()
         self._snapshot = NO_SNAPSHOT  # the number of commits it was taken at
         self.seen = 0  # there may be so many commits in it
         self._parents: Parents = {}
+        self._tx = RowTransaction(connection, clock, self._parents, self._watch)
         self._until = math.inf  # when a sieve has been at work for too long
         connection.set_progress_handler(lambda: monotonic() > self._until, LOOK_AT_CLOCK_EVERY)
 
@@ -191,7 +191,8 @@ class _Reader:
         if self._snapshot != self._shared.commits:
             self._begin()
         try:
-            return body(RowTransaction(self._connection, self._clock, self._parents, watch=self._watch))
+            self._tx.begin(UNBOUND)
+            return body(self._tx)
         except sqlite3.OperationalError as problem:
             if problem.sqlite_errorcode != sqlite3.SQLITE_INTERRUPT:
                 raise

@@ -17,7 +17,7 @@ from verditer.core.errors import Code, StorageError
 from verditer.partition.engine import EngineUnavailable, TooLong, Transaction
 from verditer.partition.shared import SharedStore, Turn
 from verditer.partition.sqlite_log import Log
-from verditer.partition.sqlite_rows import BRIEF, UNBOUND, Parents, RowTransaction
+from verditer.partition.sqlite_rows import BRIEF, UNBOUND, RowTransaction
 
 T = TypeVar("T")
 
@@ -236,14 +236,16 @@ class Writer:
 
     def _try(self, batch: list[Work], records: int, until: float) -> bool:
         """Where time is up, the rest of the batch is left for the next one."""
-        parents: Parents = {}
+        tx = RowTransaction(self._connection, self._clock, {})
         for number, work in enumerate(batch):
             if number and perf_counter() > until:
                 self._waiting[:0] = batch[number:]
                 del batch[number:]
                 break
-            if work.error is None and not self._run_body(work, RowTransaction(self._connection, self._clock, parents, records)):
-                return False
+            if work.error is None:
+                tx.begin(records)
+                if not self._run_body(work, tx):
+                    return False
         return True
 
     def _run_body(self, work: Work, tx: RowTransaction) -> bool:

@@ -61,26 +61,24 @@ Parents = dict[tuple[type[Record], tuple[Part, ...]], Any]
 
 
 class RowTransaction:
-    """Reads see the state at BEGIN, and what this transaction has written since. A body that touches more than `records` of them
-    is stopped there by `TooLong`, and runs again in a thread."""
+    """Reads see the state at BEGIN, and what this transaction has written since. Bodies that share one begin one by one."""
 
     def __init__(
-        self,
-        connection: sqlite3.Connection,
-        clock: HybridClock,
-        parents: Parents,
-        records: int = UNBOUND,
-        watch: Callable[[], None] | None = None,
+        self, connection: sqlite3.Connection, clock: HybridClock, parents: Parents, watch: Callable[[], None] | None = None
     ) -> None:
         """`watch` is called before a sieve is at work, where SQLite itself looks at the clock then."""
         self._execute = connection.execute
         self._parents = parents
-        self._left = records
         self._watch = watch
         self._clock = clock
+        self.tick = clock.tick
+        self.begin(UNBOUND)
+
+    def begin(self, records: int) -> None:
+        """A body that touches more than `records` of them is stopped there by `TooLong`, and runs again in a thread."""
+        self._left = records
         self._now: int | None = None
         self.written = False
-        self.tick = clock.tick
 
     @property
     def now(self) -> int:

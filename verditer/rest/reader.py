@@ -238,14 +238,22 @@ class RequestReader:
 
     def on_headers_complete(self) -> None:
         self.in_head = False
-        headers = self._headers
-        http_1_0 = self._is_http_1_0()
-        length = self._body_length(http_1_0)
-        method = self._parser.get_method().decode("latin-1")
+        headers, parser = self._headers, self._parser
+        http_1_0 = parser.get_http_version() != "1.1"
+        if http_1_0 and parser.get_http_version() != "1.0":
+            raise malformed("The HTTP version is not supported.")
+        if not http_1_0 and "host" not in headers:
+            raise malformed("The Host header is missing.")
+        encoding = headers.get("transfer-encoding")
+        length = int(headers.get("content-length", 0)) if encoding is None else None
+        # llhttp refuses every doubtful Content-Length; what it lets pass of Transfer-Encoding is refused here.
+        if encoding is not None and (encoding.lower() != "chunked" or http_1_0):
+            raise malformed("The Transfer-Encoding is not supported.")
+        method = parser.get_method().decode("latin-1")
         if method == "CONNECT":
             raise Refusal(405, "UnsupportedHttpVerb", "The resource doesn't support specified Http Verb.")
-        keep_alive = self._parser.should_keep_alive()
-        if "upgrade" in headers and self._parser.should_upgrade():
+        keep_alive = parser.should_keep_alive()
+        if "upgrade" in headers and parser.should_upgrade():
             self._upgrading = True
             keep_alive = keep_alive and length is not None
         expected = not http_1_0 and "expect" in headers and headers["expect"].lower() == "100-continue"
@@ -273,25 +281,6 @@ class RequestReader:
         self.arriving.body.end()
         self.deaf = not self.arriving.keep_alive
         self.arriving = None
-
-    def _is_http_1_0(self) -> bool:
-        version = self._parser.get_http_version()
-        if version == "1.1":
-            if "host" not in self._headers:
-                raise malformed("The Host header is missing.")
-            return False
-        if version != "1.0":
-            raise malformed("The HTTP version is not supported.")
-        return True
-
-    def _body_length(self, http_1_0: bool) -> int | None:
-        """llhttp refuses every doubtful Content-Length; what it lets pass of Transfer-Encoding is refused here."""
-        encoding = self._headers.get("transfer-encoding")
-        if encoding is None:
-            return int(self._headers.get("content-length", 0))
-        if encoding.lower() != "chunked" or http_1_0:
-            raise malformed("The Transfer-Encoding is not supported.")
-        return None
 
 
 class _ChunkedBody:
