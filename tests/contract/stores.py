@@ -24,6 +24,7 @@ from verditer.partition.sqlite import SqliteEngine
 class Note(Record, frozen=True, kw_only=True, tag=1):
     TABLE = "test_note"
     KEY = ("space", "name")
+    SIFTED = True
 
     data: bytes = b""  # the first field, where a sieve looks
     space: int
@@ -80,10 +81,14 @@ class SqliteStore:
         return system_ticks() + self.clock_error
 
     def set_schema_version(self, version: int) -> None:
+        self.execute(f"UPDATE store SET value = {version} WHERE name = 'schema'")
+
+    def execute(self, *statements: str) -> None:
         assert self._folder is not None
         connection = sqlite3.connect(self._folder / "verditer.db")
         with connection:
-            connection.execute("UPDATE store SET value = ? WHERE name = 'schema'", (version,))
+            for statement in statements:
+                connection.execute(statement)
         connection.close()
 
 

@@ -210,6 +210,25 @@ async def test_a_sieve_at_work_for_too_long_is_stopped_on_the_loop_and_not_besid
         assert await engine.read(SCOPE, lambda tx: sum(1 for _ in tx.scan(Note, span_of(1)))) == 5000  # which has no sieve
 
 
+async def test_records_that_a_sieve_cannot_look_into_pass_and_no_others_for_their_sake(embedded: SqliteStore) -> None:
+    sizes = {"small": 100, "large": 70_000, "largest": 3_000_000}
+
+    def store(tx: Transaction) -> None:
+        for name, size in sizes.items():
+            tx.put(Note(space=1, name=name, data=b'{"Other":"%b"}' % (b"z" * size)))
+
+    def sifted(tx: Transaction) -> list[str]:
+        return [note.name for note in tx.scan(Note, span_of(1), sieve=[Mark(b'"Wanted":7')])]
+
+    async with opened(embedded) as engine:
+        await engine.write(SCOPE, store)
+        assert await engine.read(SCOPE, sifted) == ["large", "largest"]
+        await engine.write(SCOPE, lambda tx: tx.put(Note(space=1, name="large")))
+        assert await engine.read(SCOPE, sifted) == ["largest"]
+        await engine.write(SCOPE, lambda tx: tx.delete(Note, 1, "largest"))
+        assert await engine.read(SCOPE, sifted) == []
+
+
 async def test_sieves_of_one_body_have_their_time_together(embedded: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
     now = 0.0
 

@@ -9,7 +9,7 @@ import pytest
 from tests.contract.stores import RECORDS, Job, Note, SqliteStore, Store, opened
 from verditer.core.dates import seconds
 from verditer.core.records.record import Span, key_of, span_of, span_of_prefix
-from verditer.partition import schema
+from verditer.partition import migrations, schema
 from verditer.partition.engine import Engine, EngineUnavailable, Mark, Transaction
 
 SCOPE = ("account", "blob", "container", "blob")
@@ -481,6 +481,6 @@ async def test_a_store_with_a_newer_schema_is_refused(kept_store: Store) -> None
     kept_store.set_schema_version(99)
     with pytest.raises(EngineUnavailable, match="schema version 99"):
         await kept_store.build().open()
-    kept_store.set_schema_version(1)
+    kept_store.set_schema_version(migrations.VERSION)
     async with opened(kept_store) as engine:
         await put(engine, Note(space=1, name="n"))

@@ -12,13 +12,15 @@ LENGTHS = [30, 255, 256, 257, 511, 512, 4096, 32768, 65280, 65535, 65536, 65792]
 LAST = b'"Last":7}'
 
 
-async def test_documents_of_step_one_are_found_by_a_sieve_after_step_two(tmp_path: Path) -> None:
-    """Those among them whose length was written with a NUL, which a sieve does not look past, are a byte longer now."""
+async def test_documents_of_step_one_are_found_by_a_sieve_after_the_others(tmp_path: Path) -> None:
+    """They were bytes and are text. Those whose length was written with a NUL, which a sieve does not look past, are a byte
+    longer."""
     store = SqliteStore(tmp_path / "store")
     documents = {f"{length:06}": b'{"Z":"%b",%b' % (b"z" * (length - 17), LAST) for length in LENGTHS}
     assert [len(document) for document in documents.values()] == LENGTHS
     async with opened(store) as engine:
         await engine.write(SCOPE, lambda tx: _store(tx, documents))
+    store.execute("DROP INDEX entity_unsifted", "UPDATE entity SET body = CAST(body AS BLOB)")
     store.set_schema_version(1)
     for _ in range(2):  # once is enough
         async with opened(store) as engine:

@@ -10,6 +10,7 @@ from verditer.core.clock import HybridClock
 from verditer.core.records.record import Part, Record, Span, key_of
 from verditer.partition import schema
 from verditer.partition.engine import Mark, TooLong
+from verditer.partition.migrations import SQLITE
 from verditer.partition.sqlite_sieve import sieve_of
 
 R = TypeVar("R", bound=Record)
@@ -25,20 +26,21 @@ sqlite3.register_adapter(bytes, bytes)
 class _Statements(Generic[R]):
     """The SQL of one table, written once, and how its bodies are read."""
 
-    __slots__ = ("decode", "delete", "delete_span", "get", "insert", "nth", "put", "ranked", "scan", "scan_back")
-
     def __init__(self, kind: type[R]) -> None:
         table = kind.TABLE
         self.get = f"SELECT body FROM {table} WHERE key = ?"
-        marks = "?, ?, ?" if kind.RANK else "?, ?"
-        self.put = f"INSERT OR REPLACE INTO {table} VALUES ({marks})"
-        self.insert = f"INSERT OR IGNORE INTO {table} VALUES ({marks})"
+        self.values = f"(?, {'?, ' if kind.RANK else ''}{'CAST(? AS TEXT)' if kind.SIFTED else '?'})"
+        self.put = f"INSERT OR REPLACE INTO {table} VALUES {self.values}"
+        self.insert = f"INSERT OR IGNORE INTO {table} VALUES {self.values}"
         self.delete = f"DELETE FROM {table} WHERE key = ?"
         self.delete_span = f"DELETE FROM {table} WHERE key >= ? AND key < ?"
         self.nth = f"SELECT key FROM {table} WHERE key >= ? AND key < ? ORDER BY key LIMIT 1 OFFSET ?"
         self.scan = f"SELECT body FROM {table} WHERE key >= ? AND key < ? ORDER BY key LIMIT ?"
         self.scan_back = f"SELECT body FROM {table} WHERE key >= ? AND key < ? ORDER BY key DESC LIMIT ?"
         self.ranked = f"SELECT body FROM {table} WHERE rank >= ? AND rank < ? ORDER BY rank LIMIT ?"
+        self.unsifted = (
+            f"SELECT 1 FROM {table} INDEXED BY {table}_unsifted WHERE key >= ? AND key < ? AND {SQLITE.unsifted} LIMIT 1"
+        )
         self.decode = schema.decoder(kind).decode
 
 
@@ -67,6 +69,7 @@ class RowTransaction:
         self, connection: sqlite3.Connection, clock: HybridClock, parents: Parents, watch: Callable[[], None] | None = None
     ) -> None:
         """`watch` is called before a sieve is at work, where SQLite itself looks at the clock then."""
+        connection.text_factory = bytes  # of records that are stored as text; no other text is asked for
         self._execute = connection.execute
         self._parents = parents
         self._watch = watch
@@ -135,16 +138,20 @@ class RowTransaction:
     def _sift(self, kind: type[R], span: Span, limit: int | None, reverse: bool, sieve: Sequence[Mark]) -> Iterator[R]:
         """What fails the sieve is passed over inside SQLite, without waking Python. One record in some hundred passes anyway,
         so that the reader gets to look at the clock; unless SQLite does so itself."""
-        if self._watch is not None:
-            self._watch()
+        sql = _statements(kind)
         condition, values = sieve_of(tuple(sieve))
+        if self._execute(sql.unsifted, span).fetchone() is not None:
+            condition += f" OR {SQLITE.unsifted}"
+        if self._watch is None:
+            condition += " OR random() & 127 = 0"
+        else:
+            self._watch()
         rows = self._execute(
-            f"SELECT body FROM {kind.TABLE} WHERE key >= ? AND key < ?"
-            f" AND ({condition}{' OR random() & 127 = 0' if self._watch is None else ''})"
+            f"SELECT body FROM {kind.TABLE} WHERE key >= ? AND key < ? AND ({condition})"
             f" ORDER BY key {'DESC' if reverse else 'ASC'} LIMIT ?",
             (*span, *values, -1 if limit is None else limit),
         )
-        return self._records(_statements(kind).decode, rows)
+        return self._records(sql.decode, rows)
 
     def put(self, record: Record) -> None:
         self._spend()
@@ -174,7 +181,7 @@ class RowTransaction:
         self._spend(len(records))
         self.written, kind = True, type(records[0])
         self._parents.clear()
-        marks = ",".join(["(?, ?, ?)" if kind.RANK else "(?, ?)"] * len(records))
+        marks = ",".join([_statements(kind).values] * len(records))
         values = [value for each in records for value in schema.row_of(each)]
         self._execute(f"INSERT OR REPLACE INTO {kind.TABLE} VALUES {marks}", values)
 

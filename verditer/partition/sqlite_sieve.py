@@ -1,8 +1,10 @@
 """The sieve of a scan, as SQL: what a record's bytes have to contain so that SQLite wakes Python for it.
 
-GLOB is the fastest look at bytes that SQLite has, several times faster than `instr`, which goes byte by byte. It reads text up to
-the first NUL. A record's first field, where marks are looked for, has none. In front of it stands its length, which has one from
-64 KiB on, so such a record passes; and below that only where it is a multiple of 256, which it is not.
+GLOB is the fastest look at bytes that SQLite has, several times faster than `instr`, which goes byte by byte. It looks at text
+where it is, while bytes would be copied first; so records that are sifted are stored as text, whatever their bytes are. It reads
+up to the first NUL. A record's first field, where marks are looked for, has none. In front of it stands its length, which has
+one from 64 KiB on; and below that only where it is a multiple of 256, which it is not. Records that are so large have an index
+(`SQLITE.unsifted`), and where a span has some, they pass.
 """
 
 import re
@@ -15,7 +17,7 @@ from verditer.partition.engine import Mark
 Values = tuple[bytes | float | str, ...]
 
 # A bare `?` would be planned for anew whenever it is bound.
-_SIFTED = "(length(body) > 65535 OR CAST(body AS TEXT) GLOB +?)"
+_SIFTED = "body GLOB +?"
 # Of a mark its last characters are looked for, and never the quote that it begins with, for there are many. Where they come again
 # and again in a text, each of them costs as much as the text is long, and SQLite does not look at the clock meanwhile.
 _LAST = 16
@@ -62,7 +64,7 @@ def _quoted(text: str) -> str:
 def _number_within(text: bytes, low: float, high: float) -> tuple[str, Values]:
     """A number may stand in quotes. `"Infinity"` reads as 0, so where the bounds are open on one side and without 0, everything
     in quotes that is infinite or negative passes."""
-    behind = f"substr(body, instr(body, ?) + {len(text)}, "
+    behind = f"substr(CAST(body AS BLOB), instr(CAST(body AS BLOB), ?) + {len(text)}, "
     number = f"CAST(ltrim(CAST({behind}26) AS TEXT), '\"') AS REAL) BETWEEN ? AND ?"
     if low <= 0 <= high or (isfinite(low) and isfinite(high)):
         return number, (text, low, high)

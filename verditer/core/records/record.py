@@ -23,6 +23,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     KEY: ClassVar[tuple[str, ...]]
     RANK: ClassVar[tuple[str, ...]] = ()
     PARENT: ClassVar[bool] = False  # every request about what is in it looks at it first
+    SIFTED: ClassVar[bool] = False  # scans may look for marks in its first field, which is text (`Mark` in `partition/engine.py`)
 
     def key(self) -> bytes:
         return key_of(*_reader(self.KEY)(self))

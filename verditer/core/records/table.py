@@ -26,6 +26,7 @@ class Entity(Record, tag=1, frozen=True, kw_only=True):
 
     TABLE = "entity"
     KEY = ("table_id", "partition_key", "row_key")
+    SIFTED = True
 
     properties: bytes  # the first field: a sieve that looks for a member finds it here before it could find it in a key
     table_id: int

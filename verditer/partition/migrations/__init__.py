@@ -8,8 +8,8 @@ from collections.abc import Callable, Collection, Sequence
 
 from verditer.core.records.record import Record
 from verditer.partition.engine import EngineUnavailable
-from verditer.partition.migrations import s0001_store, s0002_documents
-from verditer.partition.migrations.dialect import POSTGRES, SQLITE, Dialect
+from verditer.partition.migrations import s0001_store, s0002_documents, s0003_text
+from verditer.partition.migrations.dialect import POSTGRES, SQLITE, Dialect, unsifted_index
 
 Step = Callable[[Collection[str], Dialect], Sequence[str]]
 """What has to be done in a store that has these tables."""
@@ -20,6 +20,7 @@ __all__ = ["POSTGRES", "SQLITE", "VERSION_QUERY", "plan"]
 STEPS: tuple[tuple[int, Step], ...] = (
     (1, s0001_store.statements),
     (2, s0002_documents.statements),
+    (3, s0003_text.statements),
 )
 # fmt: on
 
@@ -49,4 +50,6 @@ def _table(kind: type[Record], dialect: Dialect) -> list[str]:
     statements = [f'CREATE TABLE "{kind.TABLE}" (key {blob} PRIMARY KEY, {rank}body {blob} NOT NULL){dialect.table_options}']
     if kind.RANK:
         statements.append(f'CREATE INDEX "{kind.TABLE}_rank" ON "{kind.TABLE}" (rank)')
+    if kind.SIFTED and dialect.unsifted:
+        statements.append(unsifted_index(kind.TABLE, dialect))
     return statements

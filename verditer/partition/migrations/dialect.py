@@ -6,7 +6,12 @@ from typing import NamedTuple
 class Dialect(NamedTuple):
     bytes_type: str
     table_options: str = ""
+    unsifted: str = ""  # the records that the engine's sieve, if it has one, cannot look into
 
 
 POSTGRES = Dialect("BYTEA")
-SQLITE = Dialect("BLOB", " WITHOUT ROWID")
+SQLITE = Dialect("BLOB", " WITHOUT ROWID", unsifted="length(CAST(body AS BLOB)) > 65535")
+
+
+def unsifted_index(table: str, dialect: Dialect) -> str:
+    return f"CREATE INDEX {table}_unsifted ON {table} (key) WHERE {dialect.unsifted}"
