@@ -202,6 +202,14 @@ def test_half_a_range_is_refused(box: Box) -> None:  # T713
         assert box.query(auth=box.sas("r", **fields)).answer == (403, "AuthenticationFailed")
 
 
+def test_a_bound_that_is_empty_is_none(box: Box) -> None:
+    """It is signed like one that is left out, and whoever holds the token may leave it out."""
+    for partition in ("p", "q"):
+        box.insert(partition)
+    assert box.rows(auth=box.sas("r", epk="p", erk="")) == box.rows(auth=box.sas("r", epk="p")) == ["r"]
+    assert box.rows(auth=box.sas("r", spk="", srk="", epk="", erk="")) == ["r", "r"]
+
+
 def test_a_range_is_signed(box: Box) -> None:
     sas = box.sas("r", spk="b")
     for forged in (sas.replace("spk=b", "spk=a"), sas.replace("spk=b&", ""), sas.replace("spk=b", "spk=b&epk=c")):

@@ -6,7 +6,7 @@ import pytest
 
 from tests.rest.history_fixtures import server
 from tests.rest.table_fixtures import box, client
-from tests.rest.tables import FULL, MINIMAL, NONE, Box, TableClient, entity_path, json_of, message, refusal
+from tests.rest.tables import FULL, MINIMAL, NONE, Box, TableClient, answers, entity_path, json_of, message, refusal
 
 __all__ = ["box", "client", "server"]  # fixtures
 
@@ -142,12 +142,16 @@ def test_a_tunnelled_merge_is_a_merge(box: Box) -> None:  # T112, T131
         ('"x"', (400, "InvalidInput")),
         ('W/"a", W/"b"', (400, "InvalidInput")),
         ("W/x", (400, "InvalidInput")),
+        (" ", (400, "InvalidInput")),
     ],
 )
 def test_an_etag_that_is_none(box: Box, etag: str, answer: tuple[int, str]) -> None:
     # race E8
     box.insert()
-    assert refusal(box.put(etag=etag)) == answer
+    for verb in ("PUT", "MERGE"):
+        headers = [("If-Match", etag)]
+        assert refusal(box.entity(verb, body={}, headers=headers)) == answer
+        assert refusal(answers(box.batch(box.part(verb, If_Match=etag)))[0]) == answer
 
 
 def test_the_colons_of_an_etag_may_come_bare(box: Box) -> None:  # T302
@@ -327,6 +331,14 @@ def test_selected_properties_come_alone_and_null_where_absent(box: Box) -> None:
     assert page == {"value": [{"RowKey": "r", "xyz": None}]}
     full = json_of(box.query(select="Timestamp", headers={"Accept": FULL}))["value"][0]
     assert list(full) == ["odata.type", "odata.id", "odata.etag", "odata.editLink", "Timestamp@odata.type", "Timestamp"]
+
+
+def test_what_is_no_property_cannot_be_selected(box: Box) -> None:
+    box.insert(known={"A": 1, "B@odata.type": "Edm.Int64", "B": "2"})
+    reply = box.get(query={"$select": "odata.etag,A,B@odata.type"}, headers={"Accept": MINIMAL})
+    assert reply.body.count(b"odata.etag") == 2  # in the context, and itself
+    assert (json_of(reply)["odata.etag"], json_of(reply)["A"], "B" in json_of(reply)) == (reply["ETag"], 1, False)
+    assert json_of(box.query(select="odata.etag", headers={"Accept": NONE}))["value"] == [{}]
 
 
 def test_a_blank_selection_is_everything(box: Box) -> None:  # T553

@@ -251,3 +251,11 @@ def test_a_page_of_large_entities_is_short_and_goes_on(box: Box) -> None:  # T56
     assert 4 * MIB < len(box.query().body) < 5 * MIB
     assert len(json_of(box.query(select="RowKey"))["value"]) < 24
     assert box.rows(select="RowKey") == [f"{number:02}" for number in range(60)]
+
+
+def test_a_page_of_many_selected_names_is_short_and_goes_on(filled: Box) -> None:  # T562
+    """Each entity says `null` for those it has not."""
+    names = ",".join(["RowKey", *[f"{'x' * 100}{number}" for number in range(250)]])
+    reply = filled.query(select=names)
+    assert 4 * MIB < len(reply.body) < 6 * MIB
+    assert len(filled.rows(select=names)) == 1400

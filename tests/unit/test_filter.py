@@ -4,6 +4,7 @@ import base64
 import contextlib
 import math
 import operator
+import struct
 from collections.abc import Callable
 from typing import Any
 
@@ -15,7 +16,8 @@ from tests.unit.entities import NAMES, Value, entity, literal_of, nodes, predica
 from verditer.core.edm import Edm
 from verditer.core.errors import Code, StorageError
 from verditer.core.records.table import Entity
-from verditer.services.table.filter import MAX_DEPTH, And, Compare, Constant, Literal, Node, Not, Or, parse_filter
+from verditer.services.table import compare
+from verditer.services.table.filter import MAX_DEPTH, MAX_NAMES, And, Compare, Constant, Literal, Node, Not, Or, parse_filter
 from verditer.services.table.query import SYSTEM
 from verditer.services.table.surely import sure_test
 
@@ -68,6 +70,7 @@ LITERALS = [
     ("datetime'2008-07-10T00:00:00Z'",          Literal(Edm.DATETIME, "2008-07-10T00:00:00")),  # T515
     ("datetime'2008-07-10T00:00:00.1230000Z'",  Literal(Edm.DATETIME, "2008-07-10T00:00:00.123")),
     ("datetime'2008-07-10T00:00'",              Literal(Edm.DATETIME, "2008-07-10T00:00:00")),
+    ("datetime'0001-01-01T00:00:00Z'",          Literal(Edm.DATETIME, "0001-01-01T00:00:00")),
     ("guid'A455C695-DF98-5678-AAAA-81D3367E5A34'", Literal(Edm.GUID, "a455c695-df98-5678-aaaa-81d3367e5a34")),  # T516
     ("X'0aFF'",                                 Literal(Edm.BINARY, b"\x0a\xff")),  # T517
     ("binary'0aFF'",                            Literal(Edm.BINARY, b"\x0a\xff")),
@@ -88,6 +91,9 @@ BROKEN = [
     ("A eq 1x",              Code.InvalidInput,   "Syntax error at position 4 in 'A eq 1x'."),
     ("A eq guid'12'",        Code.InvalidInput,   "Syntax error at position 13 in 'A eq guid'12''."),
     ("A eq X'0'",            Code.InvalidInput,   "Syntax error at position 9 in 'A eq X'0''."),
+    ("A eq 5.5L",            Code.InvalidInput,   "Unrecognized 'Edm.Int64' literal '5.5L'."),       # T512
+    ("A eq 1e0L",            Code.InvalidInput,   "Unrecognized 'Edm.Int64' literal '1e0L'."),
+    ("A eq X'0a\t0b'",       Code.InvalidInput,   "Syntax error at position 13 in 'A eq X'0a\t0b''."),
     ("A eq datetime'today'", Code.InvalidInput,   "Syntax error at position 20 in 'A eq datetime'today''."),
     ("A eq B",               Code.InvalidInput,   "One of the request inputs is not valid."),        # T502
     ("1 eq 1",               Code.InvalidInput,   "One of the request inputs is not valid."),
@@ -130,6 +136,13 @@ def test_a_filter_may_have_many_comparisons() -> None:  # T504
     assert len(tree.parts) == 1000
 
 
+def test_a_filter_names_no_more_properties_than_an_entity_has() -> None:
+    source = " or ".join(f"A{number} eq 1" for number in range(MAX_NAMES))
+    assert parse_filter(source) is not None
+    with pytest.raises(StorageError):
+        parse_filter(f"{source} or B eq 1")
+
+
 @given(st.text(max_size=40) | st.text("()' \"AeqX1.-Land or not", max_size=40))
 def test_any_text_is_understood_or_refused(source: str) -> None:
     with contextlib.suppress(StorageError):
@@ -143,6 +156,34 @@ def matches(source: str, stored: Entity) -> bool:
     tree = parse_filter(source)
     assert tree is not None
     return predicate(tree)(stored)
+
+
+texts = st.text(st.sampled_from("a\u007f\u0080é\ud7ff\ue000\uffff\U00010000\U0010ffff"), max_size=4)
+
+
+@given(texts, texts)
+def test_texts_are_ordered_by_their_units_and_bytes_by_themselves(found: str, sought: str) -> None:  # T526, T529
+    code = found.encode("utf-8"), sought.encode("utf-8")
+    stored = entity("p", "r", {"S": (Edm.STRING, found), "X": (Edm.BINARY, base64.b64encode(code[0]).decode())})
+    units = [[*struct.unpack(f">{len(text.encode('utf-16-be')) // 2}H", text.encode("utf-16-be"))] for text in (found, sought)]
+    for op in ("eq", "ne", "lt", "le", "gt", "ge"):
+        is_so = getattr(operator, op)
+        assert matches(f"S {op} '{sought}'", stored) == is_so(*units)
+        assert matches(f"X {op} X'{code[1].hex()}'", stored) == is_so(*code)
+
+
+def test_only_as_much_of_a_text_is_looked_at_as_decides(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A filter may compare a large property a thousand times."""
+    looked: list[int] = []
+
+    def units(text: str) -> bytes:
+        looked.append(len(text))
+        return text.encode("utf-16-be")
+
+    monkeypatch.setattr(compare, "_units", units)
+    stored = entity("p", "r", {"S": (Edm.STRING, "é" * 30_000)})
+    assert matches("S gt 'éé' and S lt 'ü'", stored)
+    assert max(looked) == 3
 
 
 GUID = "a455c695-df98-5678-aaaa-81d3367e5a34"

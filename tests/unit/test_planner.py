@@ -16,8 +16,9 @@ from verditer.partition import sqlite
 from verditer.partition.engine import Mark, Transaction
 from verditer.partition.sqlite import SqliteEngine
 from verditer.partition.sqlite_sieve import sieve_of
+from verditer.services.table import planner
 from verditer.services.table.filter import Compare, Literal, Node, parse_filter
-from verditer.services.table.planner import END, MAX_BOXES, Plan, merged, plan
+from verditer.services.table.planner import END, MAX_BOXES, Box, Plan, merged, plan
 from verditer.services.table.query import _prepared
 
 ALL = "everything"
@@ -145,6 +146,14 @@ def test_what_would_be_too_many_scans_is_scanned_by_one_side_and_evaluated_whole
     found, rest = plan(parse_filter(source)), parse_filter(source)
     assert MAX_BOXES < 40 * 60
     assert (len(found.spans), found.rest) == (40, rest)
+
+
+def test_no_more_boxes_are_made_on_the_way_either(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = itertools.count()
+    monkeypatch.setattr(planner, "Box", lambda *spans: Box(*spans) if next(made) >= 0 else None)
+    side = " or ".join(f"RowKey gt '{number:02}'" for number in range(44))
+    plan(parse_filter(" and ".join([f"({side})"] * 30)))
+    assert next(made) <= 30 * 44 + MAX_BOXES
 
 
 def test_merged_spans_are_sorted_and_apart() -> None:

@@ -7,6 +7,8 @@ MIB = 1024 * KIB
 
 MAX_TARGET = 32 * KIB  # of a request, also of one within a batch
 MAX_HEAD = 64 * KIB  # its headers
+MAX_HEADERS = 100
+MAX_PART_HEAD = 16 * KIB  # the headers of a request within a batch, of which there may be hundreds
 MAX_METADATA = 8 * KIB
 MAX_BLOB_NAME = 1024
 MAX_BLOB_SEGMENTS = 254

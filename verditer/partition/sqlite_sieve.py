@@ -3,8 +3,8 @@
 GLOB is the fastest look at bytes that SQLite has, several times faster than `instr`, which goes byte by byte. It looks at text
 where it is, while bytes would be copied first; so records that are sifted are stored as text, whatever their bytes are. It reads
 up to the first NUL. A record's first field, where marks are looked for, has none. In front of it stands its length, which has
-one from 64 KiB on; and below that only where it is a multiple of 256, which it is not. Records that are so large have an index
-(`SQLITE.unsifted`), and where a span has some, they pass.
+one from 64 KiB on; and below that only where it is a multiple of 256, which it is not. Records that are so large, or not quite
+so large but large enough to hold it up, have an index (`SQLITE.unsifted`), and where a span has some, they pass.
 """
 
 import re

@@ -220,6 +220,9 @@ MATCH = Takes((
 NO_MATCH = Takes((
     Param("if_match",            "if-none-match",                 odata.refused),
 ))
+UPSERT = NO_MATCH | Takes((
+    Param("if_match",            "if-match",                      odata.entity_tag, blank=True),  # one with a value is an update
+))
 OTHER_OPTIONS = Takes(tuple(  # of OData, which Table does not have
     Param("top",                 option,                          odata.not_implemented, query=True)
     for option in ("$orderby", "$skip", "$expand", "$inlinecount", "$count")
@@ -232,6 +235,7 @@ TABLE_PAGE = OTHER_OPTIONS | Takes((
 ENTITY_PAGE = OTHER_OPTIONS | Takes((
     Param("filter",              "$filter",                       odata.filter_text, query=True),
     Param("top",                 "$top",                          odata.page_size, query=True),
+    Param("select_bytes",        "$select",                       odata.length, query=True),
     Param("next_partition",      "nextpartitionkey",              odata.parse_token, query=True, blank=True),
     Param("next_row",            "nextrowkey",                    odata.parse_token, query=True, blank=True),
 ))

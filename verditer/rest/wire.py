@@ -8,7 +8,7 @@ from http import HTTPStatus
 
 import msgspec
 
-from verditer.core.limits import MAX_HEAD, MAX_TARGET
+from verditer.core.limits import MAX_HEAD, MAX_HEADERS, MAX_TARGET
 from verditer.rest.message import Response
 
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
@@ -23,7 +23,7 @@ class HttpLimits(msgspec.Struct, frozen=True, kw_only=True):
 
     max_connections: int = 10_000
     max_pipelined: int = 16  # requests waiting behind the running one; past it the socket is no longer read
-    max_headers: int = 100
+    max_headers: int = MAX_HEADERS
     max_header_bytes: int = MAX_HEAD
     max_target_bytes: int = MAX_TARGET
     max_buffered_body_bytes: int = 1024 * 1024  # past it the socket is no longer read

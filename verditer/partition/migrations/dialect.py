@@ -10,7 +10,7 @@ class Dialect(NamedTuple):
 
 
 POSTGRES = Dialect("BYTEA")
-SQLITE = Dialect("BLOB", " WITHOUT ROWID", unsifted="length(CAST(body AS BLOB)) > 65535")
+SQLITE = Dialect("BLOB", " WITHOUT ROWID", unsifted="length(CAST(body AS BLOB)) > 16383")
 
 
 def unsifted_index(table: str, dialect: Dialect) -> str:

@@ -1,6 +1,6 @@
 """Shared access signatures: a query string that an account key has signed, for the whole account or for one resource.
 
-The same token comes with request after request, so what a valid signature proves is kept (`verify`); time, address,
+The same token comes with request after request, so what a valid signature proves is kept (`PROOFS`); time, address,
 protocol and stored access policies are looked at each time. A token that fails is never kept.
 """
 
@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import unquote
 
+from verditer.core.caches import Kept
 from verditer.core.dates import parse_iso, rfc1123
 from verditer.core.errors import Code, StorageError
 from verditer.core.grant import ContainerAccess, EntityReach, Grant, Scheme
@@ -83,6 +84,7 @@ class Target(NamedTuple):
 
 
 _WHOLE_ACCOUNT = Target(resources=())
+Values = tuple[str | None, ...]
 
 
 def token_of(address: Address, service: str, account: Account) -> Token:
@@ -91,13 +93,26 @@ def token_of(address: Address, service: str, account: Account) -> Token:
     if token is None:
         query = address.query
         target = _WHOLE_ACCOUNT if "srt" in query or "ss" in query else signed_target(address, service, query.get("sr", ""))
-        token = address.proof = verify(tuple(map(query.get, _FIELDS)), target, account)
+        token = address.proof = _proof(tuple(map(query.get, _FIELDS)), target, account)
     return token
 
 
-@lru_cache(maxsize=4096)
-def verify(values: tuple[str | None, ...], target: Target, account: Account) -> Token:
-    """Read the token's fields, in the order of `_FIELDS`, and check its signature. A pure function, hence the cache."""
+PROOFS = Kept[tuple[Values, Target, Account], Token](4096)
+LONGEST_KEPT = 2048  # characters: what a token does not sign may be anything, and of any length
+
+
+def _proof(values: Values, target: Target, account: Account) -> Token:
+    """What `verify` says, which is always the same for the same token."""
+    token = PROOFS.get((values, target, account))
+    if token is None:
+        token = verify(values, target, account)
+        if sum(map(len, filter(None, (*values, *target.resources, *target.keys)))) <= LONGEST_KEPT:
+            PROOFS.keep((values, target, account), token)
+    return token
+
+
+def verify(values: Values, target: Target, account: Account) -> Token:
+    """Read the token's fields, in the order of `_FIELDS`, and check its signature."""
     fields = {name: value or "" for name, value in zip(_FIELDS, values, strict=True)}
     check_form(fields)
     whole_account = target is _WHOLE_ACCOUNT
@@ -239,7 +254,7 @@ def signed_target(address: Address, service: str, kind: str) -> Target:
 def _table_target(address: Address) -> Target:
     """The table is the one the token names; the operation checks that it is the one it works on."""
     table = address.query.get("tn", "").lower()
-    keys = tuple(map(address.query.get, _KEYS))
+    keys = tuple(address.query.get(name) or None for name in _KEYS)  # one that is empty is signed as one that is not there
     start_partition, start_row, end_partition, end_row = keys
     if not table:
         raise authentication_failed("tn is mandatory. Cannot be empty")

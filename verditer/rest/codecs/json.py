@@ -1,12 +1,13 @@
 """JSON bodies of the Table service, read so that nothing a client sent is lost: members twice, and whole numbers as such."""
 
-import json
-from typing import Any, NoReturn
+from codecs import BOM_UTF8
+from collections.abc import Callable
+from typing import Any
 
 import msgspec
 
 from verditer.core.errors import Code, StorageError
-from verditer.services.table.properties import Sent, own_properties, sent_keys, unique
+from verditer.services.table.properties import Sent, own_properties, sent_keys
 
 
 def parse_new_table(document: bytes) -> dict[str, Any]:
@@ -30,14 +31,33 @@ def parse_entity(document: bytes) -> dict[str, Any]:
 
 
 def _sent(document: bytes) -> Sent:
-    """A flat object is read by the quick reader, which keeps only the last of two members with one name: that there are none
-    is seen by the number of quotes. Whatever it cannot read or vouch for is read again, with care."""
+    """The members of an object. Two of one name are one to the decoder, the last: that there are none is seen by the number of
+    quotes."""
+    document = document.removeprefix(BOM_UTF8)
     try:
-        sent = _decode_quickly(document)
+        sent = _decode_flat(document)
+        quotes = 2 * (len(sent) + [*map(type, sent.values())].count(str))
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        sent, quotes = _with_nested(document)
+    if len(sent) > MAX_MEMBERS:
+        raise StorageError(Code.TooManyProperties)
+    if _quotes(document) != quotes:
+        raise StorageError(Code.DuplicatePropertiesSpecified)
+    return sent
+
+
+def _with_nested(document: bytes) -> tuple[dict[str, Any], int]:
+    """The same of an object that has arrays or objects among its members, which nobody looks into; and the number of quotes."""
+    try:
+        document.decode()
+        raw = _decode_raw(document)
+        if len(raw) > MAX_MEMBERS:
+            raise StorageError(Code.TooManyProperties)
+        texts = {name: bytes(value) for name, value in raw.items()}
+        sent = {name: NESTED if text[:1] in (b"[", b"{") else _decode_scalar(text) for name, text in texts.items()}
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return unique(_pairs(document))
-    texts = len(sent) + [*map(type, sent.values())].count(str)
-    return sent if _quotes(document) == 2 * texts else unique(_pairs(document))
+        raise StorageError(Code.InvalidInput) from None
+    return sent, sum(2 + _quotes(text) for text in texts.values())
 
 
 _BACKSLASH = ord("\\")  # bytes are asked for a number much faster than for bytes
@@ -50,23 +70,9 @@ def _quotes(document: bytes) -> int:
     return document.count(b'"')
 
 
-class _Object(list[tuple[str, object]]):
-    """A JSON object as its members in order. A type of its own, so that an array is not taken for one."""
-
-
-def _refuse(constant: str) -> NoReturn:
-    raise ValueError(constant)  # NaN and Infinity are no JSON
-
-
-_decode_quickly = msgspec.json.Decoder(dict[str, Any]).decode
-_decode = json.JSONDecoder(object_pairs_hook=_Object, parse_constant=_refuse).decode
-
-
-def _pairs(document: bytes) -> _Object:
-    try:
-        found = _decode(document.decode("utf-8-sig"))
-    except (ValueError, RecursionError):
-        raise StorageError(Code.InvalidInput) from None
-    if not isinstance(found, _Object):
-        raise StorageError(Code.InvalidInput)
-    return found
+NESTED = ()  # of no type that a property can have
+MAX_MEMBERS = 1000  # those of the largest entity with their annotations, and again as many that are null or nobody's business
+Scalar = str | int | float | bool | None
+_decode_flat = msgspec.json.Decoder(dict[str, Scalar]).decode
+_decode_raw = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+_decode_scalar: Callable[[bytes], Scalar] = msgspec.json.Decoder(Scalar).decode

@@ -11,7 +11,7 @@ import msgspec
 
 from verditer.core.caches import remember
 from verditer.core.errors import Code, StorageError
-from verditer.core.limits import MAX_HEAD, MAX_TARGET
+from verditer.core.limits import MAX_HEADERS, MAX_PART_HEAD, MAX_TARGET
 from verditer.rest.message import Response
 
 _BOUNDARY = re.compile(r'multipart/mixed\s*;.*?\bboundary\s*=\s*(?:"([^"]+)"|([^\s;]+))', re.IGNORECASE)
@@ -38,7 +38,7 @@ class InnerRequest(msgspec.Struct, frozen=True):
     def of(head: bytes, body: bytes) -> "InnerRequest":
         line, _, fields = head.partition(b"\n")
         words = line[: 2 * MAX_TARGET].decode("latin-1").split()
-        if len(words) != 3 or not words[2].startswith("HTTP/") or len(words[1]) > MAX_TARGET or len(fields) > MAX_HEAD:
+        if len(words) != 3 or not words[2].startswith("HTTP/") or len(words[1]) > MAX_TARGET:
             raise StorageError(Code.InvalidInput)
         return InnerRequest(words[0].upper(), words[1], fields, body)
 
@@ -103,7 +103,7 @@ def cut(text: bytes) -> tuple[bytes, bytes]:
 @remember(256, 1024)  # the parts of a batch mostly have the same headers
 def headers_of(head: bytes) -> Mapping[str, str]:
     """Where a name comes twice its values are joined, as they are outside of batches."""
-    if len(head) > MAX_HEAD:
+    if len(head) > MAX_PART_HEAD or head.count(b"\n") > MAX_HEADERS:
         raise StorageError(Code.InvalidInput)
     headers: dict[str, str] = {}
     for line in head.decode("latin-1").split("\n"):

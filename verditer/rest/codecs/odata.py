@@ -116,6 +116,10 @@ def page_size(name: str, value: str) -> int:
     return int(value)
 
 
+def length(name: str, value: str) -> int:
+    return len(value)
+
+
 class Form(msgspec.Struct, frozen=True, kw_only=True):
     """How an answer looks: how much metadata, and of which properties. `select` is None for all of them."""
 
@@ -230,4 +234,5 @@ def _select(text: str) -> tuple[str, ...] | None:
     names = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
     if len(names) > MAX_SELECT:
         raise StorageError(Code.InvalidInput)
-    return None if not names or "*" in names else names
+    # What begins with `odata.` is no property: the level of metadata decides about it.
+    return None if not names or "*" in names else tuple(name for name in names if "odata." not in name)

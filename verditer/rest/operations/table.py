@@ -42,9 +42,9 @@ ENTITY_OPERATIONS = (
     Op("GetEntity",               route("GET", E),                      h.NOTHING,     EMPTY,       NONE,  entity_sas("r"), entities.get_entity,      Answer(200, body=render_entity),      accept_json),
     Op("InsertEntity",            route("POST", ES),                    h.NO_MATCH,    NEW_ENTITY,  NONE,  entity_sas("a"), entities.insert_entity,   Answer(201, body=render_inserted),    accept_created),
     Op("UpdateEntity",            route("PUT", E, if_match=None),       h.MATCH,       ENTITY,      NONE,  entity_sas("u"), entities.replace_entity,  UPDATED,                              accept_sent),
-    Op("InsertOrReplaceEntity",   route("PUT", E),                      h.NO_MATCH,    ENTITY,      NONE,  ADD_AND_UPDATE,  entities.replace_entity,  UPDATED,                              accept_upsert),
+    Op("InsertOrReplaceEntity",   route("PUT", E),                      h.UPSERT,      ENTITY,      NONE,  ADD_AND_UPDATE,  entities.replace_entity,  UPDATED,                              accept_upsert),
     Op("MergeEntity",             route("MERGE|PATCH", E, if_match=None), h.MATCH,     ENTITY,      NONE,  entity_sas("u"), entities.merge_entity,    UPDATED,                              accept_sent),
-    Op("InsertOrMergeEntity",     route("MERGE|PATCH", E),              h.NO_MATCH,    ENTITY,      NONE,  ADD_AND_UPDATE,  entities.merge_entity,    UPDATED,                              accept_upsert),
+    Op("InsertOrMergeEntity",     route("MERGE|PATCH", E),              h.UPSERT,      ENTITY,      NONE,  ADD_AND_UPDATE,  entities.merge_entity,    UPDATED,                              accept_upsert),
     Op("DeleteEntity",            route("DELETE", E),                   h.MATCH,       EMPTY,       NONE,  entity_sas("d"), entities.delete_entity,   Answer(204, body=render_deleted)),
 )
 

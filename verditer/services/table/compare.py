@@ -14,7 +14,6 @@ from typing import Any, TypeVar
 import msgspec
 
 from verditer.core.edm import ANNOTATION, Edm, Wire, double_of
-from verditer.core.records.record import text_bytes
 from verditer.services.table.filter import And, Compare, Constant, Literal, Node, Not, Or
 from verditer.services.table.surely import sure_test
 
@@ -32,7 +31,7 @@ _OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
     "lt": operator.lt,
     "le": operator.le,
 }
-_INT64, _DOUBLE = Edm.INT64.value, Edm.DOUBLE.value
+_INT64, _DOUBLE, _BINARY = Edm.INT64.value, Edm.DOUBLE.value, Edm.BINARY.value
 
 
 def compile_filter(node: Node, system: System, document: Callable[[T], bytes]) -> Callable[[T], bool]:
@@ -119,14 +118,22 @@ def _text(op: str, value: Any) -> Test:
         return lambda found, annotation: annotation is None and found == value
     if op == "ne":
         return lambda found, annotation: annotation is None and type(found) is str and found != value
-    units = text_bytes(value)
-    if value.isascii():
-        return lambda found, annotation: (
-            annotation is None
-            and type(found) is str
-            and (compare(found, value) if found.isascii() else compare(text_bytes(found), units))
-        )
-    return lambda found, annotation: annotation is None and type(found) is str and compare(text_bytes(found), units)
+    is_ascii, units, enough = value.isascii(), _units(value), len(value) + 1  # what comes later in a text decides nothing
+    return lambda found, annotation: (
+        annotation is None
+        and type(found) is str
+        and (compare(found, value) if is_ascii and found.isascii() else compare(_units(found[:enough]), units))
+    )
+
+
+def _units(text: str) -> bytes:
+    """Sorts as the text's UTF-16 code units do."""
+    return text.encode("utf-16-be", "surrogatepass")
+
+
+def _binary(op: str, value: Any) -> Test:
+    compare, enough = _OPERATORS[op], (len(value) + 3) // 3 * 4  # characters of base64, for a byte more than the literal has
+    return lambda found, annotation: annotation == _BINARY and compare(base64.b64decode(found[:enough]), value)
 
 
 def _whole(plain: tuple[type, ...], op: str, value: Any) -> Test:
@@ -177,5 +184,5 @@ _TESTS: dict[Edm, Callable[[str, Any], Test]] = {
     Edm.BOOLEAN: _boolean,
     Edm.DATETIME: _annotated(Edm.DATETIME, lambda text: text[:-1]),
     Edm.GUID: _annotated(Edm.GUID, str),
-    Edm.BINARY: _annotated(Edm.BINARY, base64.b64decode),
+    Edm.BINARY: _binary,
 }

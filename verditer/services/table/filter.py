@@ -6,16 +6,19 @@ One operand of a comparison is a property, the other a literal. What a compariso
 which keys a tree leaves to look at is `planner.py`.
 """
 
+import binascii
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from verditer.core.caches import remember
-from verditer.core.edm import Edm, canonical, double_of
+from verditer.core.dates import parse_iso
+from verditer.core.edm import Edm, canonical, datetime_text, double_of
 from verditer.core.errors import Code, StorageError
 
 MAX_DEPTH = 100  # of parentheses and `not`: no honest query is deeper, and each level costs a frame
+MAX_NAMES = 255  # of properties: an entity has no more
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,11 +92,14 @@ class _Parser:
         self._tokens = _tokens(text)
         self._at = 0
         self._depth = 0
+        self._names = set[str]()
 
     def whole(self) -> Node:
         node = self._either()
         if self._token.kind != "end":
             raise self._error()
+        if len(self._names) > MAX_NAMES:
+            raise StorageError(Code.InvalidInput)
         return node
 
     @property
@@ -170,7 +176,8 @@ class _Parser:
             raise StorageError(Code.NotImplemented)  # a function: startswith, substringof, …
         if token.value == "null":
             raise StorageError(Code.InvalidInput)
-        return token.value
+        self._names.add(name := str(token.value))
+        return name
 
 
 def _alone(operand: str | Literal) -> Node:
@@ -227,7 +234,7 @@ def _number(text: str) -> Literal:
         return Literal(Edm.DOUBLE, double_of("-Infinity"))
     digits, suffix = (text[:-1], text[-1].lower()) if text[-1].isalpha() else (text, "")
     whole = digits.lstrip("-").isdigit()
-    kind = Edm.DOUBLE if suffix == "d" or not whole else Edm.INT64 if suffix == "l" else Edm.INT32
+    kind = Edm.INT64 if suffix == "l" else Edm.DOUBLE if suffix == "d" or not whole else Edm.INT32
     try:
         return Literal(kind, _READ[kind](canonical(kind, digits)))
     except StorageError:
@@ -236,11 +243,12 @@ def _number(text: str) -> Literal:
 
 def _typed(prefix: str, body: str) -> Literal | None:
     try:
-        if prefix == "datetime":
-            return Literal(Edm.DATETIME, str(canonical(Edm.DATETIME, body))[:-1])
+        if prefix == "datetime":  # also one that no property can have, such as the first moment that .NET knows
+            ticks = parse_iso(body)
+            return Literal(Edm.DATETIME, datetime_text(ticks)[:-1]) if ticks is not None else None
         if prefix == "guid":
             return Literal(Edm.GUID, canonical(Edm.GUID, body))
-        return Literal(Edm.BINARY, bytes.fromhex(body)) if " " not in body else None
+        return Literal(Edm.BINARY, binascii.unhexlify(body))
     except (StorageError, ValueError):
         return None
 

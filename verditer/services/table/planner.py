@@ -121,13 +121,14 @@ def _interval(op: str, key: str) -> Span | None:
 
 def _common_boxes(looks: list[Look]) -> tuple[list[Box], bool]:
     """What all of them hold; False when that would be too many boxes, and some were left out of the reckoning."""
-    common, exact = [EVERYTHING], True
+    common, exact, most = [EVERYTHING], True, MAX_BOXES
     for boxes in [look.boxes for look in looks if look.boxes != [EVERYTHING]]:
         if common == [EVERYTHING]:
             common = boxes
-        elif len(common) * len(boxes) > MAX_BOXES:
+        elif len(common) * len(boxes) > most:
             common, exact = min(common, boxes, key=len), False
         else:
+            most -= len(common) * len(boxes)
             pairs = [Box(_common(a.partition, b.partition), _common(a.row, b.row)) for a in common for b in boxes]
             common = [box for box in pairs if box.partition.low < box.partition.high and box.row.low < box.row.high]
     return common, exact

@@ -1,6 +1,6 @@
 """What a client sends as an entity becomes its keys and `Members`: the rules for names, types, nulls and sizes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from verditer.core.caches import Kept
 from verditer.core.edm import (
@@ -28,13 +28,6 @@ _STRING, _BINARY = Edm.STRING.value, Edm.BINARY.value
 _MOST_FORMS, _SMALL_FORM = 256, 4096  # what is kept of them: how many, and of how many characters
 _SURELY_SHORT = MAX_PROPERTY_BYTES // 4  # bytes of JSON: no property of an entity this small is too long
 _SURELY_SMALL = MAX_ENTITY_BYTES // 4  # bytes of JSON: the size by Azure's formula is at most double, and a little
-
-
-def unique(pairs: Sequence[tuple[str, object]]) -> Sent:
-    sent = dict(pairs)
-    if len(sent) != len(pairs):
-        raise StorageError(Code.DuplicatePropertiesSpecified)
-    return sent
 
 
 def own_properties(sent: Sent) -> Members:

@@ -45,6 +45,7 @@ SYSTEM: System = {
 
 class QueryEntities(msgspec.Struct, frozen=True, kw_only=True):
     filter: Node | None = None
+    select_bytes: int = 0  # which each entity takes up in the answer at least
     top: int = MAX_TABLE_PAGE
     next_partition: str | None = None
     next_row: str = ""
@@ -68,7 +69,7 @@ async def query_entities(ctx: Context, target: TableName, request: QueryEntities
         deadline = ctx.monotonic() + limit_seconds
         spans = _spans(what, require_table(tx, target).id, request, grant)
         entities = chain.from_iterable(tx.scan(Entity, span, sieve=what.marks) for span in spans)
-        found, next, late = _page(entities, matching, request.top, lambda: ctx.monotonic() > deadline)
+        found, next, late = _page(entities, matching, request, lambda: ctx.monotonic() > deadline)
         return EntityPage(table=target.table, entities=found, next=next, is_late=late)
 
     with suppress(TooLong):
@@ -107,11 +108,11 @@ def _spans(what: Plan, table_id: int, request: QueryEntities, grant: Grant) -> l
 
 
 def _page(
-    entities: Iterator[Entity], matching: Selection | None, top: int, is_late: Callable[[], bool]
+    entities: Iterator[Entity], matching: Selection | None, request: QueryEntities, is_late: Callable[[], bool]
 ) -> tuple[list[Entity], Position | None, bool]:
     """The entities, where the next page begins, and whether time was up."""
     found: list[Entity] = []
-    room_bytes = MAX_PAGE_BYTES
+    top, room_bytes = request.top, MAX_PAGE_BYTES
     while top:
         seen, size = _some(entities, AT_ONCE if matching is not None else min(AT_ONCE, top - len(found) + 1))
         if not seen:
@@ -121,6 +122,7 @@ def _page(
         if len(found) >= top:
             return found[:top], _position(_behind(found[top - 1], seen, entities)), False
         room_bytes -= size if len(kept) == len(seen) else sum([len(entity.properties) for entity in kept])
+        room_bytes -= len(kept) * request.select_bytes
         late = is_late()
         if late or room_bytes <= 0:
             return found, _position(next(entities, None)), late
