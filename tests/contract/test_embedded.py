@@ -2,7 +2,9 @@
 
 import asyncio
 import contextlib
+import gc
 import threading
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 
@@ -268,3 +270,24 @@ async def test_a_sieve_stops_no_other_statement(embedded: SqliteStore, monkeypat
             assert await engine.read(SCOPE, lambda tx: tx.get(Note, 1, "000000")) is not None
             await asyncio.sleep(0)
     assert not failed
+
+
+async def test_a_refused_body_is_let_go_of_at_once(embedded: SqliteStore) -> None:
+    """And with it what it was to store. Nothing waits for the collector of circles, which seldom comes."""
+
+    class Body:
+        def __call__(self, tx: Transaction) -> None:
+            raise StorageError(Code.EntityAlreadyExists)
+
+    async with opened(embedded) as engine:
+        gc.disable()
+        try:
+            body = Body()
+            known = weakref.ref(body)
+            with contextlib.suppress(StorageError):
+                await engine.write(SCOPE, body)
+            del body
+            await asyncio.sleep(0)
+            assert known() is None
+        finally:
+            gc.enable()

@@ -41,9 +41,13 @@ class Disk:
         self._sync(file)
 
     def shut(self) -> None:
+        self.forget()
+        self._open.clear()
+
+    def forget(self) -> None:
+        """What it was asked for so far."""
         while self.asked.acquire(blocking=False):
             pass
-        self._open.clear()
 
     def open(self) -> None:
         self._open.set()
@@ -258,3 +262,15 @@ async def test_what_was_acknowledged_is_in_the_files_as_they_were_when_last_sync
         async with opened(SqliteStore(tmp_path / f"left{number}")) as engine:
             found = set(await engine.read(SCOPE, look))
             assert {name for name, known in known_at.items() if known <= number} <= found
+
+
+async def test_who_comes_after_one_killed_in_its_commit_ends_it(tmp_path: Path, disk: Disk) -> None:
+    """Otherwise every read would take it for one that is on its way, and sync, until somebody writes."""
+    workers = WorkersStore(tmp_path / "store")
+    async with opened(workers) as one:
+        await one.write(SCOPE, lambda tx: tx.put(Note(space=1, name="a")))
+        workers.together.committing()
+        async with opened(workers):
+            disk.forget()
+            assert await one.read(SCOPE, lambda tx: tx.get(Note, 1, "a")) is not None
+            assert not disk.asked.acquire(blocking=False)

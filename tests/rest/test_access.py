@@ -308,3 +308,13 @@ def test_what_is_on_one_host_is_not_on_another(box: Box) -> None:
         assert box.client.exchange("GET", f"{path}?restype=container", [("x-ms-version", VERSION)]).status == 401
         reply = box.client.exchange("GET", f"{path}?restype=container", [("x-ms-version", VERSION)], host="other.localhost")
         assert reply.answer == (404, "ResourceNotFound")
+
+
+def test_nobody_fills_the_memory_with_places(box: Box) -> None:
+    places = box.server.app.servers["blob"].handler.__self__._places  # type: ignore[attr-defined]
+    places.clear()
+    for size in (10, 1000, 60_000):
+        box.page(headers={"X-HTTP-Method": "x" * size}, auth=NOBODY)
+        box.page({"prefix": "x" * min(size, 20_000)})
+    assert places
+    assert max(len(part or "") for line in places for part in line) < 1000

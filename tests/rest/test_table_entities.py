@@ -1,5 +1,6 @@
 """Entities over raw HTTP: every write against every ETag, keys in paths, types and levels of JSON, merge and replace."""
 
+import gc
 import json
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from tests.rest.history_fixtures import server
 from tests.rest.table_fixtures import box, client
 from tests.rest.tables import FULL, MINIMAL, NONE, Box, TableClient, answers, entity_path, json_of, message, refusal
+from verditer.core.errors import StorageError
 
 __all__ = ["box", "client", "server"]  # fixtures
 
@@ -174,6 +176,24 @@ def test_an_insert_over_an_entity_is_refused(box: Box) -> None:  # T323
     again = box.insert(known={"A": 2})
     assert (refusal(again), message(again)) == ((409, "EntityAlreadyExists"), "The specified entity already exists.")
     assert box.get().body == first.body
+
+
+def test_a_refused_insert_is_let_go_of_at_once(box: Box) -> None:
+    """With all that was sent. Nothing waits for the collector of circles, which seldom comes."""
+    large = {f"s{number:02}": "x" * 30000 for number in range(10)}
+    box.insert(known=large)
+    gc.collect()
+    gc.disable()
+    gc.set_debug(gc.DEBUG_SAVEALL)
+    try:
+        for _ in range(3):
+            assert refusal(box.insert(known=large)) == (409, "EntityAlreadyExists")
+        gc.collect()
+        assert not [found for found in gc.garbage if isinstance(found, StorageError)]
+    finally:
+        gc.set_debug(0)
+        gc.garbage.clear()
+        gc.enable()
 
 
 def test_etags_differ_at_any_rate(box: Box) -> None:

@@ -52,7 +52,8 @@ class Transaction(Protocol):
         self, kind: type[R], span: Span, *, limit: int | None = None, reverse: bool = False, sieve: Sequence[Mark] = ()
     ) -> Iterator[R]:
         """The records in a span of keys, in key order. Of kinds that are `SIFTED`, an engine may leave out records that lack one
-        of the marks, and need not: whoever sifts looks at each record again."""
+        of the marks, and need not: whoever sifts looks at each record again. A body keeps no iterator beyond its own end, not
+        even in the exception it raises: an engine may not be able to end the transaction meanwhile."""
 
     def get_many(self, kind: type[R], keys: Sequence[bytes]) -> dict[bytes, R]:
         """Those of up to a thousand keys, each as its record says it, that are there."""

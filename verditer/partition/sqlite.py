@@ -91,6 +91,8 @@ class SqliteEngine:
         except BaseException:
             writer.close()
             raise
+        if self._shared.commits & 1:  # by somebody who is dead, as it is our turn: whoever reads would wait for its end
+            self._shared.committed(0, 0)
         self._shared.move_clock_to(offset)
         self._shared.begin_at(max(reserved.values()))
         return writer, reserved[self._number]

@@ -45,12 +45,14 @@ class Work:
         self.error: BaseException | None = None
 
     def settle(self) -> None:
-        if self.done.cancelled():
+        done, error = self.done, self.error
+        del self.done, self.error  # the error's traceback knows this work: a circle
+        if done.cancelled():
             return
-        if self.error is not None:
-            self.done.set_exception(self.error)
+        if error is not None:
+            done.set_exception(error)
         else:
-            self.done.set_result(self.result)
+            done.set_result(self.result)
 
 
 class Writer:

@@ -461,6 +461,7 @@ def _driven(coroutine: Coroutine[Any, Any, None], awaited: Any) -> Generator[Any
             try:
                 value = yield awaited
             except BaseException as error:
+                awaited = None  # it knows the error, whose traceback knows us: a circle
                 awaited = coroutine.throw(error)
             else:
                 awaited = coroutine.send(value)

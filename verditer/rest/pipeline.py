@@ -188,7 +188,8 @@ class Pipeline:
     def _is_kept(self, place: _Place, line: Line) -> bool:
         """Many requests go there: a table that is inserted into, a queue, a listing. And their line alone says so."""
         op = place.op
-        return op.route.level not in _ONE_OF_MANY and self._router.is_alone(op) and len(line[1]) + len(line[2]) <= _LONGEST_PLACE
+        short = sum(map(len, filter(None, line))) <= _LONGEST_PLACE
+        return short and op.route.level not in _ONE_OF_MANY and self._router.is_alone(op)
 
     def _version(self, exchange: Exchange, address: Address) -> str | None:
         """Any date is served. None where the request names none."""
