@@ -93,21 +93,21 @@ def token_of(address: Address, service: str, account: Account) -> Token:
     if token is None:
         query = address.query
         target = _WHOLE_ACCOUNT if "srt" in query or "ss" in query else signed_target(address, service, query.get("sr", ""))
-        token = address.proof = _proof(tuple(map(query.get, _FIELDS)), target, account)
+        proof = tuple(map(query.get, _FIELDS)), target, account
+        token = address.proof = PROOFS.get(proof) or _proven(proof)
     return token
 
 
-PROOFS = Kept[tuple[Values, Target, Account], Token](4096)
+Proof = tuple[Values, Target, Account]
+PROOFS = Kept[Proof, Token](4096)
 LONGEST_KEPT = 2048  # characters: what a token does not sign may be anything, and of any length
 
 
-def _proof(values: Values, target: Target, account: Account) -> Token:
-    """What `verify` says, which is always the same for the same token."""
-    token = PROOFS.get((values, target, account))
-    if token is None:
-        token = verify(values, target, account)
-        if sum(map(len, filter(None, (*values, *target.resources, *target.keys)))) <= LONGEST_KEPT:
-            PROOFS.keep((values, target, account), token)
+def _proven(proof: Proof) -> Token:
+    token = verify(*proof)
+    values, target, _ = proof
+    if sum(map(len, filter(None, (*values, *target.resources, *target.keys)))) <= LONGEST_KEPT:
+        PROOFS.keep(proof, token)
     return token
 
 
