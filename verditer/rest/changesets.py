@@ -4,6 +4,7 @@ Each part is a request of its own: it is routed, permitted and decoded by the sa
 row renders its answer. What one part does wrong is told inside the answer, which is 202 even then.
 """
 
+import re
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -44,6 +45,7 @@ from verditer.services.table.changeset import ChangeRefused, check_count, submit
 from verditer.services.table.entities import Stored
 
 _CONTENT_ID = "content-id"
+_LENGTH = re.compile(rb"^content-length:[^\n]*\n?", re.IGNORECASE | re.MULTILINE)  # of a part: its boundaries say it
 
 Submit = Callable[[Context, AccountName, Exchange], Awaitable[Response]]
 
@@ -139,7 +141,7 @@ class _Reader:
         assert self._exchange.address is not None
         path, query = _path_and_query(inner.target, self._exchange.address.account)
         level, target = locate_path(self._exchange.address.account, decoded(path))
-        key = (inner.method, level, query, inner.fields, bool(inner.body))
+        key = (inner.method, level, query, _LENGTH.sub(b"", inner.fields), bool(inner.body))
         form = self._forms.get(key)
         if form is None:
             one, op = _routed(self._router, inner, level, self._exchange)
