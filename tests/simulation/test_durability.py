@@ -168,7 +168,7 @@ async def test_a_client_that_vanishes_leaves_nothing(alone: Server, container: s
         async with connected([alone.port], 1) as [client]:
             assert _names((await client.list_blobs(container, include="uncommittedblobs")).body) == ["kept"]
             assert (await client.get_blob(f"{container}/kept")).body == b"before"
-            for _ in range(100):
+            for _ in range(400):
                 if not _extents(alone):
                     break
                 await asyncio.sleep(0.05)
