@@ -135,6 +135,14 @@ def test_a_tunnelled_merge_is_a_merge(box: Box) -> None:  # T112, T131
     )
 
 
+def test_other_verbs_may_be_tunnelled_too(box: Box) -> None:  # T131
+    box.insert(known={"A": 1})
+    assert box.entity("POST", headers={"X-HTTP-Method": "PUT"}, body={"B": 2}).status == 204
+    assert {"A", "B"} & set(json_of(box.get())) == {"B"}
+    assert box.entity("POST", headers={"X-HTTP-Method": "DELETE", "If-Match": "*"}, body=b"").status == 204
+    assert box.rows() == []
+
+
 @pytest.mark.parametrize(
     ("etag", "answer"),
     [
@@ -323,7 +331,9 @@ def test_paths_are_read_generously(box: Box) -> None:  # T140, T148
         f"/{box.name}(PartitionKey=%27p%27,RowKey=%27r%27)",
         f"/{box.name.upper()}(PartitionKey='p',RowKey='r')",
     ):
-        assert box.client.send("GET", path).status == 200
+        reply = box.client.send("GET", path)
+        assert reply.status == 200
+        assert json_of(reply)["odata.metadata"].endswith(f"$metadata#{path[1:].partition('(')[0]}/@Element")  # as it was spelled
 
 
 def test_an_encoded_slash_does_not_split_a_path(box: Box) -> None:  # T143

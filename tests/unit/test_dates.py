@@ -42,7 +42,8 @@ def test_every_iso_form_of_a_token_is_read(text: str, shown: str) -> None:
     assert dates.iso(moment) == shown
 
 
-@pytest.mark.parametrize("text", ["", "yesterday", "2021-13-01", "2021-02-30T00:00:00Z", "2021-06-08 02:05:09Z", "20210608"])
+@pytest.mark.parametrize("text", ["", "yesterday", "2021-13-01", "2021-02-30T00:00:00Z", "2021-06-08 02:05:09Z", "20210608",
+                                  "2021-06-08T02:05:09+15:00", "2021-06-08T02:05:09+02:60"])  # fmt: skip
 def test_what_is_no_date_is_none(text: str) -> None:
     assert dates.parse_iso(text) is None
     assert dates.parse_rfc1123(text) is None

@@ -234,5 +234,5 @@ def _select(text: str) -> tuple[str, ...] | None:
     names = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
     if len(names) > MAX_SELECT:
         raise StorageError(Code.InvalidInput)
-    # What begins with `odata.` is no property: the level of metadata decides about it.
+    # `odata.etag` and `A@odata.type` are no properties: the level of metadata decides about them.
     return None if not names or "*" in names else tuple(name for name in names if "odata." not in name)
