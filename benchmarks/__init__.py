@@ -1,5 +1,5 @@
-"""Benchmarks: how fast and how small Verditer is, next to Azurite and next to its own past, in one run on one machine.
+"""Benchmarks: speed and memory of Verditer compared with Azurite, or with an earlier revision, in one run on one machine.
 
-`python -m benchmarks` asks every question of the table in `questions/`. `driver` starts the sides and asks them by turns,
-`report` writes the table. Ratios are what lasts; the absolute numbers belong to the machine and the hour.
+`python -m benchmarks` runs every benchmark of the table in `benchmarks/cases`. `driver` starts the servers and measures them
+alternately, `report` writes the tables. Ratios are comparable between runs; absolute numbers are not.
 """

@@ -1,7 +1,8 @@
-"""The bare loops that large blobs are held against: what this machine reaches in plain Python with nothing of a storage service.
+"""The minimal loop that large blobs and files are compared with: what this machine reaches in Python without a storage service.
 
 `python -m benchmarks.bare FOLDER PORT` keeps a file for each path. A PUT reads the socket while one thread digests and another
-writes, then syncs the file; a GET copies the file to the socket. Just enough HTTP that the same client measures it.
+writes, then syncs the file; with `x-ms-range` it writes that part of the file. A GET copies the file to the socket. It implements
+just enough HTTP for the same client.
 """
 
 import hashlib
@@ -13,6 +14,7 @@ import threading
 from pathlib import Path
 
 from benchmarks.servers import HOST
+from benchmarks.streaming import RANGE_QUERY
 
 CHUNK_BYTES = 1 << 20
 CHUNKS_AHEAD = 8
@@ -26,13 +28,13 @@ def serve(folder: Path, port: int) -> None:
 
 
 def answer(connection: socket.socket, folder: Path) -> None:
-    """Requests of one connection, until it closes."""
+    """Serve the requests of one connection until it closes."""
     with connection:
         while head := read_head(connection):
-            method, target, length = head
-            path = folder / hashlib.sha256(target.encode()).hexdigest()
+            method, target, length, start = head
+            path = folder / hashlib.sha256(target.removesuffix(RANGE_QUERY).encode()).hexdigest()
             if method == "PUT":
-                receive(connection, path, length)
+                receive(connection, path, length, start)
                 connection.sendall(b"HTTP/1.1 201 Created\r\nContent-Length: 0\r\n\r\n")
             elif path.exists():
                 send(connection, path)
@@ -40,21 +42,22 @@ def answer(connection: socket.socket, folder: Path) -> None:
                 connection.sendall(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
 
 
-def read_head(connection: socket.socket) -> tuple[str, str, int] | None:
-    """Method, target and content length, read byte by byte so that nothing of the body is taken."""
+def read_head(connection: socket.socket) -> tuple[str, str, int, int] | None:
+    """Method, target, content length and where a range begins, read byte by byte so that no byte of the body is consumed."""
     head = bytearray()
     while not head.endswith(b"\r\n\r\n"):
         if not (byte := connection.recv(1)):
             return None
         head += byte
     first, *lines = head.decode("latin-1").split("\r\n")
-    lengths = [line.partition(":")[2] for line in lines if line.lower().startswith("content-length:")]
+    headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
     method, target, _ = first.split(" ")
-    return method, target, int(lengths[0]) if lengths else 0
+    start = headers.get("x-ms-range", "bytes=0-").removeprefix("bytes=").partition("-")[0]
+    return method, target, int(headers.get("content-length", "0")), int(start)
 
 
-def receive(connection: socket.socket, path: Path, length: int) -> None:
-    """Socket, MD5 and file at once: reading, digesting and writing all release the interpreter lock."""
+def receive(connection: socket.socket, path: Path, length: int, start: int) -> None:
+    """Socket, MD5 and file in parallel: reading, digesting and writing all release the interpreter lock."""
     to_digest: queue.Queue[bytearray | None] = queue.Queue(CHUNKS_AHEAD)
     to_write: queue.Queue[bytearray | None] = queue.Queue(CHUNKS_AHEAD)
     digest = hashlib.md5(usedforsecurity=False)
@@ -64,7 +67,8 @@ def receive(connection: socket.socket, path: Path, length: int) -> None:
             digest.update(chunk)
 
     def write_chunks() -> None:
-        with path.open("wb", buffering=0) as file:
+        with path.open("r+b" if start else "wb", buffering=0) as file:
+            file.seek(start)
             while (chunk := to_write.get()) is not None:
                 file.write(chunk)
             os.fsync(file.fileno())
@@ -89,12 +93,12 @@ def fill(connection: socket.socket, chunk: bytearray) -> None:
     while view:
         count = connection.recv_into(view)
         if not count:
-            raise ConnectionError("the client went away")
+            raise ConnectionError("the client disconnected")
         view = view[count:]
 
 
 def send(connection: socket.socket, path: Path) -> None:
-    """The file, which a PUT has just left in the page cache, by read and send."""
+    """Send the file, which a PUT has just left in the page cache, with read and send."""
     buffer = memoryview(bytearray(CHUNK_BYTES))
     with path.open("rb", buffering=0) as file:
         length = os.fstat(file.fileno()).st_size

@@ -1,8 +1,8 @@
-"""Small requests around a measurement: making containers, filling them, looking at what is there. Speed does not matter here."""
+"""Requests before and after a measurement: creating containers, filling them, checking contents. Their speed does not matter."""
 
 import http.client
 
-from benchmarks.question import Refused
+from benchmarks.benchmark import Unsupported
 from benchmarks.sas import VERSION, target
 from benchmarks.servers import HOST, Server
 
@@ -11,10 +11,11 @@ BLOB_TYPE = {"x-ms-blob-type": "BlockBlob"}
 
 
 class Client:
-    """One connection to a server; anything but success raises."""
+    """One connection to a server; a response other than success raises."""
 
-    def __init__(self, server: Server) -> None:
-        self._connection = http.client.HTTPConnection(HOST, server.port, timeout=60)
+    def __init__(self, server: Server, service: str = "") -> None:
+        """A connection to the measured service, or to another one."""
+        self._connection = http.client.HTTPConnection(HOST, server.ports[service or server.service], timeout=60)
 
     def __enter__(self) -> "Client":
         return self
@@ -25,7 +26,7 @@ class Client:
     def ask(self, method: str, path: str, query: str = "", body: bytes = b"", headers: dict[str, str] | None = None) -> bytes:
         status, answer = self.try_ask(method, path, query, body, headers)
         if not 200 <= status < 300:
-            raise Refused(f"{method} {path}?{query} answered {status}\n{answer[:500]!r}")
+            raise Unsupported(f"{method} {path}?{query} answered {status}\n{answer[:500]!r}")
         return answer
 
     def try_ask(
@@ -44,6 +45,6 @@ class Client:
 
 
 def create_container(server: Server) -> None:
-    """The preparation of most questions."""
+    """The preparation of most benchmarks."""
     with Client(server) as client:
         client.create_container()

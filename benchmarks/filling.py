@@ -1,7 +1,7 @@
-"""Fills the folder of a stopped server, by thousands of blobs in a transaction: the same records that requests would leave.
+"""Fills the folder of a stopped server with thousands of blobs per transaction: the same records that requests would create.
 
-`python benchmarks/filling.py FOLDER COUNT` runs as a file and in a process of its own, so that it writes with the package its
-side is made of. Container `bench` gets COUNT blobs named by number in seven digits. Container `tree` gets COUNT tagged blobs
+`python benchmarks/filling.py FOLDER COUNT` runs as a file in a process of its own, so that it uses the package of the
+measured server. Container `bench` gets COUNT blobs named by number in seven digits. Container `tree` gets COUNT tagged blobs
 below one folder, a hundred to each value of the tag `group`, and a few blobs around that folder.
 """
 
@@ -15,10 +15,10 @@ from pathlib import Path
 
 from verditer.core.records.container import Container
 from verditer.partition.engine import Transaction
-from verditer.partition.sqlite import SqliteEngine
-from verditer.services.blob.block import BlobHeaders, block_blob
-from verditer.services.blob.content import put_inline
+from verditer.partition.sqlite.engine import SqliteEngine
+from verditer.services.blob.kinds.block import NewBlobProperties, block_blob
 from verditer.services.blob.tags import index_tags
+from verditer.services.content.layout import put_inline
 
 ACCOUNT = "devstoreaccount1"
 BODY = b"v" * 128
@@ -26,8 +26,8 @@ MD5 = hashlib.md5(BODY, usedforsecurity=False).digest()
 BATCH = 5_000
 AROUND = 50  # blobs before the folder, and as many after it
 
-Named = tuple[str, BlobHeaders]
-PLAIN = BlobHeaders()
+Named = tuple[str, NewBlobProperties]
+PLAIN = NewBlobProperties()
 
 
 async def fill(folder: Path, count: int) -> None:
@@ -41,10 +41,10 @@ async def fill(folder: Path, count: int) -> None:
 
 
 def tree(count: int) -> Iterator[Named]:
-    """In the order of their names, as the table keeps them."""
+    """In the order of their names, which is the key order of the table."""
     yield from ((f"a-{number:02d}", PLAIN) for number in range(AROUND))
     for group in range(0, count, 100):
-        tagged = BlobHeaders(tags={"group": f"{group // 100:05d}"})
+        tagged = NewBlobProperties(tags={"group": f"{group // 100:05d}"})
         yield from ((f"folder/{number:07d}", tagged) for number in range(group, min(group + 100, count)))
     yield from ((f"z-{number:02d}", PLAIN) for number in range(AROUND))
 
@@ -57,9 +57,9 @@ async def store(engine: SqliteEngine, name: str, blobs: Iterator[Named]) -> None
         tx.put(Container(account=ACCOUNT, name=name, id=tick, etag=tick))
         return tick
 
-    container_id = await engine.write(scope, create)
+    container_id = await engine.write([scope], create)
     while batch := list(islice(blobs, BATCH)):
-        await engine.write(scope, partial(put_all, container_id=container_id, batch=batch))
+        await engine.write([scope], partial(put_all, container_id=container_id, batch=batch))
 
 
 def put_all(tx: Transaction, *, container_id: int, batch: list[Named]) -> None:

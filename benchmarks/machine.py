@@ -1,4 +1,4 @@
-"""The machine, the hour and the programs that the numbers of a report belong to."""
+"""The facts about machine, time and programs that a report states."""
 
 import importlib.metadata
 import os
@@ -13,7 +13,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from benchmarks.servers import ROOT, file_system
-from benchmarks.sides import AZURITE_VERSION, RIVAL
+from benchmarks.sides import AZURITE_FOLDER, AZURITE_VERSION
+from tests.smb_judges.samba import program
 
 SYNCS = 50
 GIB = 1 << 30
@@ -28,8 +29,9 @@ def facts(folder: Path) -> list[str]:
         f"disk: {file_system(folder)}; writing 4 KiB and syncing takes {sync_milliseconds(folder):.2f} ms (median of {SYNCS})",
         f"Verditer {importlib.metadata.version('verditer')} at {commit()}; Python {platform.python_version()}, "
         f"SQLite {sqlite3.sqlite_version}",
-        f"Azurite {AZURITE_VERSION}; Node {first_line([str(RIVAL / 'node_modules' / '.bin' / 'node'), '--version'])}",
-        f"load from {' '.join(first_line(['wrk', '-v']).split()[:2])}",
+        f"Azurite {AZURITE_VERSION}; Node {first_line([str(AZURITE_FOLDER / 'node_modules' / '.bin' / 'node'), '--version'])}",
+        f"Samba {first_line([program('smbd'), '--version']).removeprefix('Version ')}, for SMB",
+        f"load from {' '.join(first_line(['wrk', '-v']).split()[:2])}; over SMB from go-smb2 and smbclient",
     ]
 
 
@@ -40,7 +42,7 @@ def processor() -> str:
 
 
 def sync_milliseconds(folder: Path) -> float:
-    """What an acknowledged write has to wait for at least."""
+    """The minimum time that an acknowledged write has to wait for."""
     seconds = []
     with tempfile.TemporaryFile(dir=folder, buffering=0) as file:
         for _ in range(SYNCS):
@@ -57,7 +59,7 @@ def commit() -> str:
 
 
 def first_line(words: Sequence[str]) -> str:
-    """What a program says of itself; nothing where it is missing. wrk tells its version and fails."""
+    """The first output line of a program, empty if the program is missing. wrk prints its version and fails."""
     try:
         output = subprocess.run(words, capture_output=True, text=True, check=False).stdout
     except OSError:

@@ -1,4 +1,4 @@
-"""The well-known account and an account SAS for it: made once and put in every URL, so no request is signed while measuring."""
+"""The well-known account and an account SAS for it. Every URL contains the same SAS, so clients sign nothing while measuring."""
 
 import base64
 import hashlib

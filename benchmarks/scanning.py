@@ -1,8 +1,8 @@
-"""Who bounds a scan of a whole table by the official SDK, the client or we? `python -m benchmarks.scanning [--entities COUNT]`
+"""Does the client or the server limit a scan of a whole table? `python -m benchmarks.scanning [--entities COUNT]`
 
-One server of ours is filled with a million entities, in batches of a hundred, and azure-data-tables lists all of them, a thousand
-to a page. Printed are the seconds the client took by the wall, and the CPU seconds of both: a server that is busy for a small
-part of the time is not what the client waits for.
+Fills Verditer with a million entities in transactions of a hundred and lists all of them with azure-data-tables, a thousand per
+page. Prints the elapsed time of the client and the CPU time of both: if the server is busy for a small part of the time, the
+client is the limit.
 """
 
 import argparse
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks import driver, sides, wrk
-from benchmarks.questions import entities, upserts
+from benchmarks.cases import entities, upserts
 from benchmarks.servers import Server, ending, require_disk
 
 

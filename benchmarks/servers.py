@@ -1,4 +1,4 @@
-"""Sides and servers: a side knows how to start a program, a server is one such process on its own folder and ports.
+"""Sides and servers: a side is a program that can be started, a server is one such process with its own folder and ports.
 
 Every process leads a session of its own, so memory, CPU time and signals count its workers too.
 """
@@ -22,7 +22,7 @@ HOST = "127.0.0.1"
 READY_WITHIN_SECONDS = 60.0
 STOP_WITHIN_SECONDS = 20.0
 PORTS = range(12_000, 32_000)
-SERVICES = ("blob", "queue", "table")
+SERVICES = ("blob", "queue", "table", "file", "smb")
 
 
 class CannotMeasure(Exception):
@@ -30,7 +30,7 @@ class CannotMeasure(Exception):
 
 
 def ending(main: Callable[[], int]) -> int:
-    """The status a program ends with. What cannot be measured is said in a line."""
+    """Run `main` and return the exit status; `CannotMeasure` is printed as one line."""
     try:
         return main()
     except CannotMeasure as problem:
@@ -40,15 +40,16 @@ def ending(main: Callable[[], int]) -> int:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Side:
-    """Something to measure. `command` gives the words to start it: from its folder, all ports, and the service asked about."""
+    """A program to measure. `command` builds its command line from its folder, all ports, and the measured service."""
 
     label: str
     command: Callable[[Path, dict[str, int], str], list[str]]
     environment: dict[str, str] = field(default_factory=dict)
+    has_rest: bool = True
 
 
 class Server:
-    """A side's running process. `objects` is how many blobs a fill has stored in it."""
+    """A running process of a side. `objects` is the number of blobs that it was filled with."""
 
     def __init__(self, side: Side, parent: Path, service: str = "blob") -> None:
         self.side = side
@@ -68,7 +69,8 @@ class Server:
         return {**os.environ, **self.side.environment}
 
     def start(self) -> float:
-        """Start on the folder as it is; the seconds until the first HTTP answer, whatever its status."""
+        """Start on the existing folder. Returns the seconds until the first HTTP response, whatever its status. For SMB it is
+        the first connection."""
         self.data.mkdir(exist_ok=True)
         log = self.folder / "log"
         started = time.perf_counter()
@@ -82,7 +84,7 @@ class Server:
                 start_new_session=True,
             )
         while time.perf_counter() - started < READY_WITHIN_SECONDS:
-            if answers(self.port):
+            if listens(self.port) if self.service == "smb" else answers(self.port):
                 return time.perf_counter() - started
             if self._process.poll() is not None:
                 break
@@ -90,7 +92,7 @@ class Server:
         raise CannotMeasure(f"{self.side.label} did not start:\n{log.read_text(errors='replace')[-2000:]}")
 
     def stop(self) -> None:
-        """Ask it to end, then make sure of it."""
+        """Ask the process to stop, and kill it if it does not."""
         if self._process is None:
             return
         process, self._process = self._process, None
@@ -102,7 +104,7 @@ class Server:
         process.wait()
 
     def restart(self, *, fresh: bool = False) -> float:
-        """Stop and start again, on an empty folder when `fresh`; the seconds until it answers."""
+        """Stop and start again, on an empty folder if `fresh`. Returns the seconds until the first response."""
         self.stop()
         if fresh:
             shutil.rmtree(self.data)
@@ -114,7 +116,7 @@ class Server:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def pause(self) -> None:
-        """Hold it while another side is measured: what it still has to do is paid in its own rounds."""
+        """Suspend the process while another side is measured, so that its background work falls into its own rounds."""
         assert self._process is not None
         self._signal(self._process, signal.SIGSTOP)
 
@@ -169,8 +171,12 @@ def answers(port: int) -> bool:
         connection.close()
 
 
+def listens(port: int) -> bool:
+    return not is_free(port)
+
+
 def free_ports(count: int) -> list[int]:
-    """Ports nobody listens on, below the range from which clients' own ports come: a client must not meet itself."""
+    """Free ports below the ephemeral range, so that a client does not connect to itself."""
     return [port for port in random.sample(PORTS, 4 * count) if is_free(port)][:count]
 
 
@@ -180,7 +186,7 @@ def is_free(port: int) -> bool:
 
 
 def require_disk(folder: Path) -> None:
-    """Refuse a folder in memory: syncing there costs nothing, and the numbers would flatter whoever syncs."""
+    """Refuse a folder in memory: a sync costs nothing there, so the numbers would favour a server that syncs."""
     kind = file_system(folder)
     if kind in ("tmpfs", "ramfs"):
         raise CannotMeasure(f"{folder} is in memory ({kind}); name a folder on a disk with --folder")

@@ -1,7 +1,7 @@
-"""One large body over one connection, timed by a client in a process of its own: plain sockets and one reused buffer.
+"""One large body over one connection, timed by a client in a separate process with plain sockets and one reused buffer.
 
-`python -m benchmarks.streaming put|get PORT TARGET SIZE` prints the seconds from connecting to the last byte of the answer.
-"""
+`python -m benchmarks.streaming put|put_ranges|get PORT TARGET SIZE` prints the seconds from connecting to the last byte of the
+response."""
 
 import os
 import socket
@@ -9,16 +9,22 @@ import subprocess
 import sys
 import time
 
-from benchmarks.question import Invalid
+from benchmarks.benchmark import Invalid
 from benchmarks.sas import VERSION, target
 from benchmarks.servers import HOST, ROOT, Server
 
 CHUNK_BYTES = 1 << 20
 CHUNK = memoryview(os.urandom(CHUNK_BYTES))
+RANGE_BYTES = 4 << 20  # the largest that one Put Range takes
+RANGE_QUERY = "&comp=range"
 
 
 def put_seconds(server: Server, path: str, size_bytes: int) -> float:
     return run("put", server, path, size_bytes)
+
+
+def put_ranges_seconds(server: Server, path: str, size_bytes: int) -> float:
+    return run("put_ranges", server, path, size_bytes)
 
 
 def get_seconds(server: Server, path: str, size_bytes: int) -> float:
@@ -34,8 +40,20 @@ def run(action: str, server: Server, path: str, size_bytes: int) -> float:
 
 
 def put(connection: socket.socket, path: str, size_bytes: int) -> None:
-    headers = f"Host: {HOST}\r\nx-ms-version: {VERSION}\r\nx-ms-blob-type: BlockBlob\r\nContent-Length: {size_bytes}\r\n"
-    connection.sendall(f"PUT {path} HTTP/1.1\r\n{headers}\r\n".encode())
+    send(connection, path, size_bytes, "x-ms-blob-type: BlockBlob\r\n")
+
+
+def put_ranges(connection: socket.socket, path: str, size_bytes: int) -> None:
+    """Create File, then one Put Range after the other."""
+    send(connection, path, 0, f"x-ms-type: file\r\nx-ms-content-length: {size_bytes}\r\n")
+    for start in range(0, size_bytes, RANGE_BYTES):
+        sent = min(size_bytes - start, RANGE_BYTES)
+        send(connection, path + RANGE_QUERY, sent, f"x-ms-write: update\r\nx-ms-range: bytes={start}-{start + sent - 1}\r\n")
+
+
+def send(connection: socket.socket, path: str, size_bytes: int, headers: str) -> None:
+    common = f"Host: {HOST}\r\nx-ms-version: {VERSION}\r\nContent-Length: {size_bytes}\r\n"
+    connection.sendall(f"PUT {path} HTTP/1.1\r\n{common}{headers}\r\n".encode())
     left = size_bytes
     while left:
         sent = min(left, CHUNK_BYTES)
@@ -56,7 +74,7 @@ def get(connection: socket.socket, path: str, size_bytes: int) -> None:
 
 
 def read_head(connection: socket.socket, status: int) -> bytes:
-    """Read an answer's head, which has to have `status`; what came of the body with it."""
+    """Read the head of a response, which must have `status`. Returns the bytes of the body that arrived with it."""
     received = b""
     while b"\r\n\r\n" not in received:
         if not (more := connection.recv(65536)):
@@ -71,7 +89,7 @@ def read_head(connection: socket.socket, status: int) -> bytes:
 def main(action: str, port: str, path: str, size: str) -> None:
     started = time.perf_counter()
     with socket.create_connection((HOST, int(port)), timeout=120) as connection:
-        {"put": put, "get": get}[action](connection, path, int(size))
+        {"put": put, "put_ranges": put_ranges, "get": get}[action](connection, path, int(size))
         print(time.perf_counter() - started)
 
 

@@ -1,4 +1,4 @@
-"""Load from wrk: requests are written as whole strings by a generated Lua script, so the client costs as little as it can."""
+"""Load from wrk: a generated Lua script sends complete request strings, so that the client needs little CPU."""
 
 import json
 import shutil
@@ -7,7 +7,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.question import Invalid, Load, Reading
+from benchmarks.benchmark import Invalid, Load, Reading
 from benchmarks.sas import VERSION
 from benchmarks.servers import HOST, CannotMeasure, Server
 
@@ -47,8 +47,8 @@ def require_wrk() -> None:
 
 
 def run(server: Server, script: str, load: Load, threads: int = 1) -> Run:
-    """One thread is plenty: wrk spends a few microseconds on a request, and the names it makes stay unique. Each thread runs the
-    script by itself and has its share of the connections."""
+    """One thread suffices: wrk needs a few microseconds per request, and the names it generates stay unique. Each thread runs the
+    script independently and has its share of the connections."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "load.lua"
         path.write_text(script + REPORT)
@@ -64,12 +64,12 @@ def parse(output: str) -> Run:
         raise Invalid("wrk gave no report")
     requests, microseconds, refused, broken, median, p99 = map(int, lines[0])
     if refused or broken or not requests:
-        raise Invalid(f"{refused} of {requests} answers were not 2xx, {broken} connections broke")
+        raise Invalid(f"{refused} of {requests} responses were not 2xx, {broken} connections broke")
     return Run(requests=requests, seconds=microseconds / 1e6, median_ms=median / 1e3, p99_ms=p99 / 1e3)
 
 
 def request_text(method: str, target: str, body: bytes | None = None, headers: dict[str, str] | None = None) -> str:
-    """A whole HTTP request; `body` is ASCII."""
+    """A complete HTTP request; `body` is ASCII."""
     lines = {"Host": HOST, "x-ms-version": VERSION, **(headers or {})}
     if body is not None:
         lines["Content-Length"] = str(len(body))
@@ -78,7 +78,7 @@ def request_text(method: str, target: str, body: bytes | None = None, headers: d
 
 
 def cycling(requests: list[str]) -> str:
-    """A script that sends these requests in turn, again and again."""
+    """A script that sends these requests cyclically."""
     return f"""
 local requests = {{{",".join(json.dumps(text) for text in requests)}}}
 local count = 0

@@ -1,10 +1,10 @@
-"""A lock across services: whoever holds the lease of a blob may write the table it guards; others wait for their turn.
+"""A lock across services: a client that holds the lease of a blob may write to a table; other clients wait for the lease.
 
-Tables have no leases of their own. Where a change needs more than one partition, or more than one step, agree on a blob: take its
-lease, do the work, release it. The lease ends by itself if its holder does not come back.
+Tables have no leases. When a change needs several partitions or several steps, clients agree on a blob: acquire its lease, do the
+work, release it. The lease expires if its holder crashes.
 
-Run it against a server of your own:  python examples/blob_lease_guards_table.py
-AZURE_STORAGE_CONNECTION_STRING says where the account is; without it, the local development account is used.
+Start a server, then run:  python examples/blob_lease_guards_table.py
+AZURE_STORAGE_CONNECTION_STRING selects the account; the default is the local development account.
 """
 
 import os
@@ -69,7 +69,7 @@ def work(lock: BlobClient, table: TableClient) -> None:
 
 
 def take(lock: BlobClient) -> BlobLeaseClient:
-    """The lease, as soon as nobody else has it."""
+    """Acquire the lease; retry while another client holds it."""
     while True:
         try:
             return lock.acquire_lease(15)
@@ -80,7 +80,7 @@ def take(lock: BlobClient) -> BlobLeaseClient:
 
 
 def move_one_coin(table: TableClient) -> None:
-    """Two reads and two writes without a single ETag: only the lock keeps them together."""
+    """Two reads and two writes without ETags: only the lock makes them atomic."""
     for account, change in (("alice", -1), ("bob", 1)):
         entity = table.get_entity(account, "balance")
         entity["amount"] += change
@@ -88,7 +88,7 @@ def move_one_coin(table: TableClient) -> None:
 
 
 def code_of(error: HttpResponseError) -> str:
-    """The client for blobs adds it to its errors."""
+    """The blob client adds the error code to its exceptions."""
     return str(getattr(error, "error_code", ""))
 
 

@@ -1,11 +1,11 @@
-"""A queue worker that stays right when messages come twice, jobs take long, and some messages can never be handled.
+"""A queue worker that works correctly when messages arrive twice, jobs take long, and some messages can never be processed.
 
-A queue delivers at least once: a message that was taken and not deleted in time is given to the next worker, even if the first
-one is only slow. So a worker (1) makes its effect idempotent: doing it again changes nothing; (2) renews the visibility of
-its message while it works; (3) sets a message aside that has failed too often, in a poison queue that a person looks at.
+A queue delivers at least once: a message that was received and not deleted in time is delivered to the next worker, even if the
+first one is only slow. So a worker (1) has an idempotent effect: repeating it changes nothing; (2) renews the visibility timeout
+of its message while it works; (3) moves a message that has failed too often to a poison queue for a person to look at.
 
-Run it against a server of your own:  python examples/idempotent_worker.py
-AZURE_STORAGE_CONNECTION_STRING says where the account is; without it, the local development account is used.
+Start a server, then run:  python examples/idempotent_worker.py
+AZURE_STORAGE_CONNECTION_STRING selects the account; the default is the local development account.
 """
 
 import json
@@ -23,10 +23,10 @@ DEVELOPMENT = (
     "AccountKey=Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==;"
     "QueueEndpoint=http://127.0.0.1:10001/devstoreaccount1;"
 )
-VISIBILITY_SECONDS = 2  # minutes, in earnest; short here, so that you need not wait
+VISIBILITY_SECONDS = 2  # in production, minutes
 MAX_ATTEMPTS = 3
 
-shipped: dict[str, str] = {}  # stands for a database with a unique key: one row for each order, however often it is written
+shipped: dict[str, str] = {}  # in production, a database with a unique key: one row per order, however often it is written
 
 
 def main() -> None:
@@ -60,7 +60,7 @@ def work_until_empty(orders: QueueClient, poison: QueueClient) -> None:
     while orders.get_queue_properties().approximate_message_count:
         message = orders.receive_message(visibility_timeout=VISIBILITY_SECONDS)
         if message is None:
-            time.sleep(0.1)  # what is left is held by somebody, perhaps by a worker that died
+            time.sleep(0.1)  # another worker, possibly a dead one, holds the remaining messages
         elif (message.dequeue_count or 0) > MAX_ATTEMPTS:
             set_aside(message, orders, poison)
         else:
@@ -79,7 +79,7 @@ def handle(message: QueueMessage, orders: QueueClient) -> None:
 
 
 def ship(order: dict[str, str | int]) -> None:
-    """Idempotent: the order's own number says whether it was done already."""
+    """Idempotent: the order number shows whether the order was shipped before."""
     number = str(order["order"])
     if number in shipped:
         print(f"Order {number} was shipped already: nothing to do but delete the message.")
@@ -90,14 +90,14 @@ def ship(order: dict[str, str | int]) -> None:
 
 
 def set_aside(message: QueueMessage, orders: QueueClient, poison: QueueClient) -> None:
-    """Put first, then delete: dying in between leaves the message twice, never not at all."""
+    """Put first, then delete: a crash in between duplicates the message, but never loses it."""
     poison.send_message(message.content, time_to_live=-1)
     orders.delete_message(message)
     print(f"Given up after {MAX_ATTEMPTS} attempts, and set aside.")
 
 
 class Renewal:
-    """Keeps a message hidden for as long as the block runs. Every renewal gives a new receipt; only the newest is good."""
+    """Keeps a message hidden while the block runs. Every renewal returns a new receipt; only the newest one is valid."""
 
     def __init__(self, message: QueueMessage, queue: QueueClient) -> None:
         self._queue = queue
@@ -120,7 +120,7 @@ class Renewal:
             self._queue.delete_message(self._id, self._receipt)
 
     def release(self) -> None:
-        """Let the next worker have it at once; in earnest, after a pause that grows with each attempt."""
+        """Make the message visible at once; in production, after a pause that grows with each attempt."""
         with self._lock:
             self._done.set()
             self._queue.update_message(self._id, self._receipt, visibility_timeout=0)
@@ -133,7 +133,7 @@ class Renewal:
                 try:
                     renewed = self._queue.update_message(self._id, self._receipt, visibility_timeout=VISIBILITY_SECONDS)
                 except HttpResponseError:
-                    return  # somebody else has the message now; being idempotent, we may finish all the same
+                    return  # another worker has the message now; the effect is idempotent, so this one may finish
                 self._receipt = renewed.pop_receipt
 
 

@@ -1,7 +1,7 @@
-"""Optimistic concurrency: read a blob with its ETag, change it, and write it back only if nobody else was faster.
+"""Optimistic concurrency: read a blob with its ETag, change it, and write it back only if no other client has changed it.
 
-Run it against a server of your own:  python examples/optimistic_blob.py
-AZURE_STORAGE_CONNECTION_STRING says where the account is; without it, the local development account is used.
+Start a server, then run:  python examples/optimistic_blob.py
+AZURE_STORAGE_CONNECTION_STRING selects the account; the default is the local development account.
 """
 
 import os
@@ -50,7 +50,7 @@ def run(blob: BlobClient) -> None:
 
 
 def code_of(error: HttpResponseError) -> str:
-    code = getattr(error, "error_code", "")  # an enum where the library knows the code, else text
+    code = getattr(error, "error_code", "")  # an enum if the library knows the code, otherwise a string
     return str(getattr(code, "value", code))
 
 

@@ -1,7 +1,7 @@
-"""Pessimistic concurrency: take a lease on a blob, and nobody without it can write until it is released.
+"""Pessimistic concurrency: acquire a lease on a blob; clients without the lease cannot write until it is released.
 
-Run it against a server of your own:  python examples/pessimistic_blob.py
-AZURE_STORAGE_CONNECTION_STRING says where the account is; without it, the local development account is used.
+Start a server, then run:  python examples/pessimistic_blob.py
+AZURE_STORAGE_CONNECTION_STRING selects the account; the default is the local development account.
 """
 
 import os
@@ -46,7 +46,7 @@ def run(blob: BlobClient) -> None:
 
 
 def code_of(error: HttpResponseError) -> str:
-    code = getattr(error, "error_code", "")  # an enum where the library knows the code, else text
+    code = getattr(error, "error_code", "")  # an enum if the library knows the code, otherwise a string
     return str(getattr(code, "value", code))
 
 

@@ -1,1 +1,1 @@
-"""The tests: docs/HACKING.md says what each folder asks."""
+"""The tests: docs/HACKING.md describes the folders."""

@@ -1,7 +1,8 @@
 """`python -m verditer` is the command `verditer`."""
 
-import sys
+try:
+    from verditer.entry import command
+except KeyboardInterrupt:  # before `entry` can handle it
+    raise SystemExit(0) from None
 
-from verditer.cli import main
-
-sys.exit(main())
+command()

@@ -1,1 +1,1 @@
-"""Clients that other people wrote, against a running server: `make clients` installs them and runs these tests."""
+"""Third-party clients against a running server: `make clients` installs them and runs these tests."""

@@ -1,4 +1,4 @@
-"""Run by the interpreter that has adlfs, not by ours: what a program does with a filesystem, read and written through fsspec.
+"""Run by the interpreter that has adlfs: typical filesystem operations through fsspec.
 
 Arguments: connection string, container, a folder to send, a folder to receive into.
 """

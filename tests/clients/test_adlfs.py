@@ -1,4 +1,4 @@
-"""adlfs, the filesystem that pandas, Dask and others use: it needs an interpreter of its own, so the story is a script."""
+"""adlfs, the filesystem that pandas, Dask and others use: it needs its own interpreter, so the test is a script."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""`az storage` with a connection string. A command takes seconds to start, so a test is a whole story."""
+"""`az storage` with a connection string. A command takes seconds to start, so each test covers many operations."""
 
 import json
 import uuid
@@ -26,7 +26,7 @@ def az(account: Account, tmp_path: Path) -> Az:
     }
 
     def az(*words: str | Path) -> Any:
-        """What the command answers."""
+        """The output of the command."""
         printed = run(AZ, "storage", *words, "--output", "json", environment=environment)
         return json.loads(printed) if printed.strip() else None
 
@@ -35,7 +35,7 @@ def az(account: Account, tmp_path: Path) -> Az:
 
 @pytest.fixture
 def name() -> str:
-    """Good for a queue and for a table."""
+    """Valid as the name of a queue and of a table."""
     return f"az{uuid.uuid4().hex[:16]}"
 
 
@@ -139,12 +139,12 @@ def test_an_entity_is_inserted_found_merged_replaced_and_deleted(az: Az, name: s
 
 @pytest.mark.needs("CopyBlob")
 def test_a_blob_is_copied(az: Az, container: ContainerClient) -> None:
-    """The source is a URL: with names alone, az asks for it below Azure's own host name."""
+    """The source is a URL: with names alone, az builds a URL with Azure's host name."""
     container.upload_blob("what? and # and %2F", b"source")
     target = ("--destination-container", container.container_name, "--destination-blob", "copy")
     az("blob", "copy", "start", "--source-uri", container.get_blob_client("what? and # and %2F").url, *target)
     assert contents(container)["copy"] == b"source"
-    source = ("--source-container", container.container_name, "--source-blob", "copy")  # az makes a URL of Azure's of it
+    source = ("--source-container", container.container_name, "--source-blob", "copy")  # az turns it into an Azure URL
     az("blob", "copy", "start", *source, *target[:-1], "by name")
     assert contents(container)["by name"] == b"source"
 

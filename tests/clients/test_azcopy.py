@@ -1,6 +1,6 @@
-"""AzCopy with a SAS. It is told what is where by `--from-to`, for it knows a storage account by Azure's host names only.
+"""AzCopy with a SAS. It needs `--from-to`, because it recognizes a storage account only by Azure's host names.
 
-`azcopy make` has no such flag and refuses every other host, so containers are made by the fixture.
+`azcopy make` has no such flag and refuses every other host, so the fixture creates the containers.
 """
 
 import json
@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from azure.storage.blob import ContainerClient
+from azure.storage.fileshare import ShareClient
 
 from tests.clients.conftest import Account, contents, run
 from tests.clients.install import AZCOPY
@@ -25,11 +26,11 @@ class AzCopy:
             "AZCOPY_DISABLE_SYSLOG": "true",
         }
 
-    def url(self, container: ContainerClient, below: str = "") -> str:
+    def url(self, container: ContainerClient | ShareClient, below: str = "") -> str:
         return f"{container.url}{below}?{self._sas}"
 
     def __call__(self, *words: str | Path) -> dict[str, Any]:
-        """Run it to its end; the summary of the job."""
+        """Run a job and return its summary."""
         lines = run(AZCOPY, *words, "--output-type=json", "--log-level=ERROR", environment=self._environment).splitlines()
         summary: dict[str, Any] = json.loads(json.loads(lines[-1])["MessageContent"])
         assert summary["JobStatus"] == "Completed", summary

@@ -1,6 +1,6 @@
 """Microsoft's JavaScript libraries: each script in `node` runs once, and each of its tests is a test here.
 
-A script's test names in brackets what it needs beside the ordinary: `test("a blob is copied [CopyBlob]", …)`.
+The name of a test in a script has the operations that it needs in brackets: `test("a blob is copied [CopyBlob]", …)`.
 """
 
 import functools
@@ -27,7 +27,7 @@ def needs_of(sentence: str) -> list[str]:
 
 @functools.cache
 def outcomes(script: Path, account: Account) -> dict[str, str]:
-    """Name of a test → what Node's runner says about it, which begins with `ok` or with `not ok`."""
+    """Name of a test → its result from Node's test runner, which begins with `ok` or `not ok`."""
     node = shutil.which("node")
     assert node is not None
     ran = subprocess.run(

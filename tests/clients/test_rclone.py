@@ -1,4 +1,4 @@
-"""rclone's azureblob backend, as Debian ships it: there `endpoint` counts with `use_emulator` only."""
+"""rclone's azureblob backend, as Debian ships it: in that version `endpoint` needs `use_emulator`."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -23,7 +23,7 @@ def rclone(account: Account, tmp_path: Path) -> Rclone:
     }
     config = tmp_path / "rclone.conf"
     config.write_text("[v]\n" + "".join(f"{name} = {value}\n" for name, value in settings.items()))
-    # Parts of a mebibyte, so that a few of them already make a block list. No retries: the first answer counts.
+    # Blocks of 1 MiB, so that small files have several. No retries, so that the first response counts.
     flags = ("--retries=1", "--low-level-retries=1", "--azureblob-chunk-size=1M", "--azureblob-upload-cutoff=1M")
     return lambda *words: run("rclone", "--config", config, *flags, *words)
 

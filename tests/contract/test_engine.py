@@ -10,7 +10,7 @@ from tests.contract.stores import RECORDS, Job, Note, SqliteStore, Store, opened
 from verditer.core.dates import seconds
 from verditer.core.records.record import Span, key_of, span_of, span_of_prefix
 from verditer.partition import migrations, schema
-from verditer.partition.engine import Engine, EngineUnavailable, Mark, Transaction
+from verditer.partition.engine import Engine, EngineUnavailable, MemberBetween, MemberEquals, Order, Transaction
 
 SCOPE = ("account", "blob", "container", "blob")
 HOUR = seconds(3600)
@@ -26,11 +26,18 @@ async def put(engine: Engine, *records: Note | Job) -> None:
         for record in records:
             tx.put(record)
 
-    await engine.write(SCOPE, body)
+    await engine.write([SCOPE], body)
 
 
 async def names(engine: Engine, span: Span, limit: int | None = None, reverse: bool = False) -> list[str]:
-    return await engine.scan(SCOPE, lambda tx: [note.name for note in tx.scan(Note, span, limit=limit, reverse=reverse)])
+    def look(tx: Transaction) -> list[str]:
+        return [note.name for note in tx.scan(Note, span, limit=limit, order=order(reverse))]
+
+    return await engine.read(SCOPE, look, long=True)
+
+
+def order(reverse: bool) -> Order:
+    return Order.KEY_DESCENDING if reverse else Order.KEY
 
 
 # Records and their order
@@ -42,8 +49,8 @@ async def test_a_record_that_was_put_is_found_and_a_deleted_one_is_not(store: St
         await put(engine, note)
         assert await engine.read(SCOPE, lambda tx: tx.get(Note, 1, "here")) == note
         assert await engine.read(SCOPE, lambda tx: tx.get(Note, 1, "elsewhere")) is None
-        await engine.write(SCOPE, lambda tx: tx.delete(Note, 1, "here"))
-        await engine.write(SCOPE, lambda tx: tx.delete(Note, 1, "never was"))
+        await engine.write([SCOPE], lambda tx: tx.delete(Note, 1, "here"))
+        await engine.write([SCOPE], lambda tx: tx.delete(Note, 1, "never was"))
         assert await engine.read(SCOPE, lambda tx: tx.get(Note, 1, "here")) is None
 
 
@@ -51,7 +58,7 @@ async def test_a_second_put_replaces_the_record_and_its_rank(store: Store) -> No
     async with opened(store) as engine:
         await put(engine, Job(queue="q", id=1, due=10), Job(queue="q", id=2, due=20))
         await put(engine, Job(queue="q", id=1, due=30))
-        claimed = await engine.write(SCOPE, lambda tx: tx.claim(Job, span_of("q"), 10))
+        claimed = await engine.write([SCOPE], lambda tx: tx.claim(Job, span_of("q"), 10))
     assert [(job.id, job.due) for job in claimed] == [(2, 20), (1, 30)]
 
 
@@ -63,7 +70,7 @@ async def test_a_transaction_sees_its_own_changes(store: Store) -> None:
 
     async with opened(store) as engine:
         await put(engine, Note(space=1, name="old"), Note(space=1, name="new", value=1))
-        new, old, left = await engine.write(SCOPE, body)
+        new, old, left = await engine.write([SCOPE], body)
     assert new is not None
     assert (new.value, old, left) == (2, None, ["new"])
 
@@ -114,16 +121,18 @@ async def test_a_long_scan_gives_every_record_once(store: Store, limit: int | No
 
 
 @pytest.mark.parametrize("reverse", [False, True])
-async def test_a_sieve_loses_no_record_that_has_its_marks(store: Store, reverse: bool) -> None:
+async def test_a_scan_with_conditions_loses_no_record_that_meets_them(store: Store, reverse: bool) -> None:
     even = [f"{number}" for number in range(10, 20, 2)]
     documents = [b'{"n":%d,"s":"%b"}' % (number, b"odd" if number % 2 else b"even") for number in range(100)]
     notes = [Note(space=1, name=f"{number}", data=document) for number, document in enumerate(documents)]
-    sieve = (Mark(b'"s":"even"'), Mark(b'"n":', (10.0, 19.0)))
+    conditions = (MemberEquals("s", "even"), MemberBetween("n", 10, 19))
+
+    def look(tx: Transaction) -> list[str]:
+        return [note.name for note in tx.scan(Note, span_of(1), order=order(reverse), conditions=conditions)]
+
     async with opened(store) as engine:
         await put(engine, *notes)
-        found = await engine.scan(
-            SCOPE, lambda tx: [note.name for note in tx.scan(Note, span_of(1), reverse=reverse, sieve=sieve)]
-        )
+        found = await engine.read(SCOPE, look, long=True)
         kept = [name for name in found if name in even]
         assert kept == sorted(even, reverse=reverse)
         assert len(found) == len(set(found))
@@ -141,13 +150,15 @@ async def test_a_span_is_removed_from_its_front_piece_by_piece(store: Store, lim
         rest: Span | None = span_of("q")
         removed = []
         while rest is not None:
-            count, rest = await engine.write(SCOPE, removing(rest, limit))
+            count, rest = await engine.write([SCOPE], removing(rest, limit))
             removed.append(count)
-            left = await engine.scan(SCOPE, lambda tx: [job.id for job in tx.scan(Job, span_of("q"))])
+            left = await engine.read(SCOPE, lambda tx: [job.id for job in tx.scan(Job, span_of("q"))], long=True)
             assert left == list(range(sum(removed), 6))
         assert removed == counts
-        assert await engine.write(SCOPE, removing(span_of("q"), limit)) == (0, None)
-        assert await engine.read(SCOPE, lambda tx: [len(tx.ranked(Job, span_of(queue), 9)) for queue in "pqr"]) == [1, 0, 1]
+        assert await engine.write([SCOPE], removing(span_of("q"), limit)) == (0, None)
+        assert await engine.read(
+            SCOPE, lambda tx: [len(list(tx.scan(Job, span_of(queue), limit=9, order=Order.RANK))) for queue in "pqr"]
+        ) == [1, 0, 1]
 
 
 # One step or none
@@ -163,7 +174,7 @@ async def test_a_body_that_raises_changes_nothing(store: Store) -> None:  # cont
     async with opened(store) as engine:
         await put(engine, Note(space=1, name="kept", value=1), Note(space=1, name="gone?"))
         neighbours = [put(engine, Note(space=2, name=str(n))) for n in range(5)]
-        refused = engine.write(SCOPE, body)
+        refused = engine.write([SCOPE], body)
         outcomes = await asyncio.gather(*neighbours[:2], refused, *neighbours[2:], return_exceptions=True)
         kept = await engine.read(SCOPE, lambda tx: tx.get(Note, 1, "kept"))
         assert [repr(outcome) for outcome in outcomes if outcome is not None] == ["LookupError('refused')"]
@@ -201,9 +212,9 @@ async def test_a_read_sees_one_committed_state_while_writes_run(store: Store) ->
     async with AsyncExitStack() as stack:
         engines = await engines_on(store, stack)
         await put(engines[0], Note(space=1, name="left", value=100), Note(space=1, name="right"))
-        writes = [engines[n % len(engines)].write(SCOPE, move) for n in range(100)]
+        writes = [engines[n % len(engines)].write([SCOPE], move) for n in range(100)]
         reads = [engines[n % len(engines)].read(SCOPE, look) for n in range(100)]
-        scans = [engines[n % len(engines)].scan(SCOPE, look) for n in range(100)]
+        scans = [engines[n % len(engines)].read(SCOPE, look, long=True) for n in range(100)]
         seen = await asyncio.gather(*[one for three in zip(writes, reads, scans, strict=True) for one in three])
     assert [state for state in seen if state not in (None, {100})] == []
 
@@ -217,7 +228,7 @@ async def test_racing_writers_of_one_scope_lose_nothing(store: Store) -> None:  
 
     async with AsyncExitStack() as stack:
         engines = await engines_on(store, stack)
-        values = await asyncio.gather(*[engines[n % len(engines)].write(SCOPE, increment) for n in range(200)])
+        values = await asyncio.gather(*[engines[n % len(engines)].write([SCOPE], increment) for n in range(200)])
     assert sorted(values) == list(range(1, 201))
 
 
@@ -229,7 +240,7 @@ async def test_a_parent_is_never_deleted_under_a_child_that_is_being_written(sto
             if tx.get(Note, 0, "container") is not None:
                 tx.put(Note(space=1, name=name))
 
-        await engine.write((*container, name), body)
+        await engine.write([(*container, name)], body)
 
     def delete_parent(tx: Transaction) -> None:
         children = [note.name for note in tx.scan(Note, span_of(1))]
@@ -242,7 +253,7 @@ async def test_a_parent_is_never_deleted_under_a_child_that_is_being_written(sto
         for _ in range(10):
             await put(engines[0], Note(space=0, name="container"))
             writes = [write_child(engines[n % len(engines)], str(n)) for n in range(20)]
-            await asyncio.gather(*writes[:10], engines[-1].write(container, delete_parent), *writes[10:])
+            await asyncio.gather(*writes[:10], engines[-1].write([container], delete_parent), *writes[10:])
             assert await names(engines[0], span_of(1)) == []
 
 
@@ -256,7 +267,7 @@ async def test_no_tick_is_ever_issued_twice(store: Store) -> None:  # contract G
     async with AsyncExitStack() as stack:
         engines = await engines_on(store, stack)
         together = engines[0].now() + HOUR  # one moment for all: only the clocks keep their ticks apart
-        rows = await asyncio.gather(*[engines[n % len(engines)].write((*SCOPE, str(n)), five) for n in range(200)])
+        rows = await asyncio.gather(*[engines[n % len(engines)].write([(*SCOPE, str(n))], five) for n in range(200)])
     ticks = [tick for row in rows for tick in row]
     assert len(set(ticks)) == 1000
     assert [row for row in rows if row != sorted(row)] == []
@@ -272,16 +283,16 @@ async def test_the_ticks_of_one_record_only_grow(store: Store) -> None:  # contr
 
     async with AsyncExitStack() as stack:
         engines = await engines_on(store, stack)
-        rows = await asyncio.gather(*[engines[n % len(engines)].write(SCOPE, touch) for n in range(100)])
+        rows = await asyncio.gather(*[engines[n % len(engines)].write([SCOPE], touch) for n in range(100)])
     assert [row for row in rows if row[1] <= row[0]] == []
     assert [row for row in rows if not row[2] - HOUR < row[1] < row[2] + HOUR] == []
 
 
 async def test_a_tick_is_later_than_what_it_has_to_follow(store: Store) -> None:
     async with opened(store) as engine:
-        future = await engine.write(SCOPE, lambda tx: tx.now) + HOUR
-        first = await engine.write(SCOPE, lambda tx: tx.tick(future))
-        second = await engine.write(SCOPE, lambda tx: tx.tick())
+        future = await engine.write([SCOPE], lambda tx: tx.now) + HOUR
+        first = await engine.write([SCOPE], lambda tx: tx.tick(future))
+        second = await engine.write([SCOPE], lambda tx: tx.tick())
         assert future < first < second
         assert await engine.read(SCOPE, lambda tx: tx.now) >= second  # what is written is never in the future
         assert engine.now() >= second
@@ -294,22 +305,22 @@ async def test_no_tick_returns_after_a_restart_with_a_clock_that_went_backwards(
     issued: list[int] = []
     for _ in range(5):
         async with opened(kept_store) as engine:
-            issued += await engine.write(SCOPE, many)
+            issued += await engine.write([SCOPE], many)
             await engine.move_clock(-1000)  # within the span of ticks just issued
     assert len(set(issued)) == 500
 
 
 async def test_ticks_go_on_behind_the_last_one_although_the_machine_forgot_an_hour(timed_store: SqliteStore) -> None:
     async with opened(timed_store) as engine:
-        before = await engine.write(SCOPE, lambda tx: tx.tick())
+        before = await engine.write([SCOPE], lambda tx: tx.tick())
     timed_store.clock_error = -HOUR
     async with opened(timed_store) as engine:
-        assert await engine.write(SCOPE, lambda tx: tx.tick()) > before
+        assert await engine.write([SCOPE], lambda tx: tx.tick()) > before
 
 
 async def test_a_moved_clock_is_seen_by_every_engine_and_after_a_restart(store: Store) -> None:
     async def times(engine: Engine) -> list[int]:
-        return [await engine.read(SCOPE, lambda tx: tx.now), await engine.write(SCOPE, lambda tx: tx.tick()), engine.now()]
+        return [await engine.read(SCOPE, lambda tx: tx.now), await engine.write([SCOPE], lambda tx: tx.tick()), engine.now()]
 
     async with AsyncExitStack() as stack:
         engines = await engines_on(store, stack)
@@ -331,8 +342,8 @@ async def test_a_claim_takes_the_first_by_rank(store: Store) -> None:
     jobs = [Job(queue=queue, id=number, due=1000 - number) for queue in "pqr" for number in range(10)]
     async with opened(store) as engine:
         await put(engine, *jobs)
-        claimed = await engine.write(SCOPE, lambda tx: tx.claim(Job, span_of("q"), 3))
-        due = await engine.write(SCOPE, lambda tx: tx.claim(Job, Span(key_of("q"), key_of("q", 993)), 10))
+        claimed = await engine.write([SCOPE], lambda tx: tx.claim(Job, span_of("q"), 3))
+        due = await engine.write([SCOPE], lambda tx: tx.claim(Job, Span(key_of("q"), key_of("q", 993)), 10))
     assert [(job.queue, job.id) for job in claimed] == [("q", 9), ("q", 8), ("q", 7)]
     assert [job.id for job in due] == [9, 8]
 
@@ -346,7 +357,7 @@ async def test_no_record_goes_to_two_claimers(store: Store) -> None:  # race Q5
 
     async def consume(engine: Engine, consumer: int) -> list[int]:
         taken: list[int] = []
-        while some := await engine.write((*SCOPE[:3], str(consumer)), take):
+        while some := await engine.write([(*SCOPE[:3], str(consumer))], take):
             taken += some
         return taken
 
@@ -366,20 +377,20 @@ async def test_a_claim_that_fails_leaves_its_records_to_the_next(store: Store) -
     async with opened(store) as engine:
         await put(engine, Job(queue="q", id=1, due=1))
         with pytest.raises(LookupError):
-            await engine.write(SCOPE, fail)
-        assert await engine.write(SCOPE, lambda tx: [job.id for job in tx.claim(Job, span_of("q"), 1)]) == [1]
+            await engine.write([SCOPE], fail)
+        assert await engine.write([SCOPE], lambda tx: [job.id for job in tx.claim(Job, span_of("q"), 1)]) == [1]
 
 
 async def test_looking_by_rank_gives_the_same_records_and_holds_none(store: Store) -> None:
     jobs = [Job(queue=queue, id=number, due=1000 - number) for queue in "pqr" for number in range(10)]
     async with opened(store) as engine:
         await put(engine, *jobs)
-        seen = await engine.read(SCOPE, lambda tx: tx.ranked(Job, span_of("q"), 3))
+        seen = await engine.read(SCOPE, lambda tx: list(tx.scan(Job, span_of("q"), limit=3, order=Order.RANK)))
 
         def look_then_claim(tx: Transaction) -> tuple[list[Job], list[Job]]:
-            return tx.ranked(Job, span_of("q"), 3), tx.claim(Job, span_of("q"), 3)
+            return list(tx.scan(Job, span_of("q"), limit=3, order=Order.RANK)), tx.claim(Job, span_of("q"), 3)
 
-        assert await engine.write(SCOPE, look_then_claim) == (seen, seen)
+        assert await engine.write([SCOPE], look_then_claim) == (seen, seen)
     assert [job.id for job in seen] == [9, 8, 7]
 
 
@@ -389,8 +400,8 @@ async def test_looking_by_rank_gives_the_same_records_and_holds_none(store: Stor
 async def test_of_holders_and_claimers_of_one_record_each_sees_what_the_one_before_left(store: Store) -> None:
     """Every writer has a scope of its own, so nothing but the record itself makes them take turns."""
 
-    def hold(tx: Transaction) -> int:
-        job = tx.hold(Job, "q", 1)
+    def get_for_update(tx: Transaction) -> int:
+        job = tx.get(Job, "q", 1, for_update=True)
         assert job is not None
         tx.put(Job(queue="q", id=1, due=job.due + 1))
         return job.due
@@ -404,8 +415,8 @@ async def test_of_holders_and_claimers_of_one_record_each_sees_what_the_one_befo
     async with AsyncExitStack() as stack:
         engines = await engines_on(store, stack)
         await put(engines[0], Job(queue="q", id=1, due=0))
-        bodies = [(hold, claim)[number % 2] for number in range(40)]
-        writes = [engines[number % len(engines)].write((*SCOPE[:3], str(number)), body) for number, body in enumerate(bodies)]
+        bodies = [(get_for_update, claim)[number % 2] for number in range(40)]
+        writes = [engines[number % len(engines)].write([(*SCOPE[:3], str(number))], body) for number, body in enumerate(bodies)]
         seen = [due for due in await asyncio.gather(*writes) if due is not None]
         last = await engines[0].read(SCOPE, lambda tx: tx.get(Job, "q", 1))
     assert sorted(seen) == list(range(len(seen)))
@@ -416,7 +427,7 @@ async def test_of_holders_and_claimers_of_one_record_each_sees_what_the_one_befo
 
 async def test_a_holder_that_waited_for_a_delete_finds_nothing(store: Store) -> None:
     def take(tx: Transaction) -> bool:
-        job = tx.hold(Job, "q", 1)
+        job = tx.get(Job, "q", 1, for_update=True)
         tx.delete(Job, "q", 1)
         return job is not None
 
@@ -424,37 +435,8 @@ async def test_a_holder_that_waited_for_a_delete_finds_nothing(store: Store) -> 
         engines = await engines_on(store, stack)
         for _ in range(5):
             await put(engines[0], Job(queue="q", id=1, due=0))
-            writes = [engines[number % len(engines)].write((*SCOPE[:3], str(number)), take) for number in range(8)]
+            writes = [engines[number % len(engines)].write([(*SCOPE[:3], str(number))], take) for number in range(8)]
             assert sorted(await asyncio.gather(*writes)) == [False] * 7 + [True]
-
-
-# Counters
-
-
-async def test_a_counter_is_the_sum_of_what_was_added_by_everybody(store: Store) -> None:
-    def total(*counter: str) -> Callable[[Transaction], int]:
-        return lambda tx: tx.total(*counter)
-
-    async def add(engine: Engine, amount: int, writer: int) -> None:
-        await engine.write((*SCOPE[:3], str(writer)), lambda tx: tx.add(amount, "q"))
-
-    def fail(tx: Transaction) -> None:
-        tx.add(100, "q")
-        raise LookupError
-
-    async with AsyncExitStack() as stack:
-        engines = await engines_on(store, stack)
-        assert await engines[0].read(SCOPE, total("q")) == 0
-        await asyncio.gather(*[add(engines[number % len(engines)], number - 10, number) for number in range(50)])
-        await engines[0].write(SCOPE, lambda tx: tx.add(7, "another"))
-        with pytest.raises(LookupError):
-            await engines[0].write(SCOPE, fail)
-        for engine in engines:
-            assert await engine.read(SCOPE, total("q")) == sum(range(-10, 40))
-        await engines[0].write(SCOPE, lambda tx: tx.drop("q"))
-        for engine in engines:
-            assert await engine.read(SCOPE, total("q")) == 0
-            assert await engine.read(SCOPE, total("another")) == 7
 
 
 # Restarts

@@ -6,18 +6,23 @@ import os
 import random
 import resource
 import stat
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tests.contract.s3 import S3Server
+from tests.fresh_process import run_in_fresh_process
 from verditer.core.errors import Code, StorageError
+from verditer.stream import open_files as open_files_module
 from verditer.stream.extents import PIECE_BYTES, ExtentMissing, ExtentStore, ExtentWriter
 from verditer.stream.local import LocalExtents
 from verditer.stream.memory import MemoryExtents
+from verditer.stream.s3 import S3Extents
 
-MAKERS = ["local", "memory"]
+MAKERS = ["local", "memory", "s3"]
 LARGE = random.Random(1).randbytes(3 * PIECE_BYTES + 12_345)
 
 
@@ -32,6 +37,9 @@ def local(folder: Path) -> LocalExtents:
 
 @pytest.fixture(params=MAKERS)
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> ExtentStore:
+    if request.param == "s3":
+        server: S3Server = request.getfixturevalue("s3_server")
+        return S3Extents(server.location(), ids(), credentials=server.credentials())
     made: ExtentStore = local(tmp_path) if request.param == "local" else MemoryExtents(ids())
     return made
 
@@ -279,6 +287,42 @@ def test_a_stretch_can_be_copied_from_its_file(tmp_path: Path) -> None:
     run(store, story)
 
 
+def test_what_was_read_a_moment_ago_is_read_again_without_waiting(tmp_path: Path) -> None:
+    store = local(tmp_path)
+
+    async def story() -> None:
+        extent = await put(store, LARGE)
+        assert store.read_now(extent, 0, 10) is None
+        assert await get(store, extent, 5, 4096) == LARGE[5:4101]
+        assert store.read_now(extent, 70_000, 4096) == LARGE[70_000:74_096]
+        assert store.read_now(extent, len(LARGE) - 1, 1) == LARGE[-1:]
+        assert store.read_now(extent, len(LARGE) - 1, 2) is None
+        assert len(open_files(tmp_path)) == 1
+        await store.delete(extent)
+        assert store.read_now(extent, 0, 10) is None
+        assert open_files(tmp_path) == []
+
+    run(store, story)
+
+
+def test_files_that_were_read_are_closed_after_a_while_and_are_never_too_many(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(open_files_module, "KEPT_SECONDS", 0.0)
+    monkeypatch.setattr(open_files_module, "MAX_FILES", 3)
+    store = local(tmp_path)
+
+    async def story() -> None:
+        extents = [await put(store, bytes([number]) * 100) for number in range(8)]
+        assert await asyncio.gather(*(get(store, extent, 0, 100) for extent in extents)) == [bytes([n]) * 100 for n in range(8)]
+        assert len(open_files(tmp_path)) <= 3
+        for _ in range(100):  # iterations of the event loop
+            await asyncio.sleep(0)
+        assert open_files(tmp_path) == []
+
+    run(store, story)
+
+
 @pytest.mark.parametrize(("offset", "length"), [(0, 101), (100, 1)])
 def test_a_file_that_is_too_short_is_missing_before_anything_is_copied(tmp_path: Path, offset: int, length: int) -> None:
     store = local(tmp_path)
@@ -298,6 +342,17 @@ def test_a_file_that_is_too_short_is_missing_before_anything_is_copied(tmp_path:
     run(store, story)
 
 
+def replace_below(patch: pytest.MonkeyPatch, folder: Path, call: str, replacement: Callable[..., Any]) -> None:
+    """Replace a function of `os` for files in or below one folder. Other servers in this process keep the real function."""
+    real = getattr(os, call)
+
+    def chosen(file: Any, *args: Any, **more: Any) -> Any:
+        path = Path(os.readlink(f"/proc/self/fd/{file}") if isinstance(file, int) else file)
+        return (replacement if path.is_relative_to(folder) else real)(file, *args, **more)
+
+    patch.setattr(os, call, chosen)
+
+
 def test_commit_returns_after_the_file_and_then_its_folder_are_synced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # contract G6
     synced: list[str] = []
@@ -309,8 +364,8 @@ def test_commit_returns_after_the_file_and_then_its_folder_are_synced(tmp_path: 
 
         return record
 
-    monkeypatch.setattr(os, "fdatasync", recorded(os.fdatasync))
-    monkeypatch.setattr(os, "fsync", recorded(os.fsync))
+    for call in ("fdatasync", "fsync"):
+        replace_below(monkeypatch, tmp_path, call, recorded(getattr(os, call)))
     store = local(tmp_path)
 
     async def story() -> None:
@@ -334,7 +389,7 @@ def test_a_commit_whose_sync_fails_fails_and_leaves_nothing(tmp_path: Path, monk
     async def story() -> None:
         writer = store.new()
         await writer.write(b"bytes")
-        monkeypatch.setattr(os, "fdatasync", broken)
+        replace_below(monkeypatch, tmp_path, "fdatasync", broken)
         with pytest.raises(OSError, match="broken"):
             await writer.commit()
         assert await listed(store) == {}
@@ -415,7 +470,7 @@ def test_a_full_disk_refuses_leaves_nothing_and_the_next_write_works(
     async def story() -> None:
         writer = store.new()
         with monkeypatch.context() as disk:
-            disk.setattr(os, call, full)
+            replace_below(disk, tmp_path, call, full)
             with pytest.raises(StorageError) as refused:
                 await write_and_commit(writer)
         assert refused.value.code is Code.InsufficientStorage
@@ -427,17 +482,14 @@ def test_a_full_disk_refuses_leaves_nothing_and_the_next_write_works(
     run(store, story)
 
 
-@pytest.fixture
-def one_mebibyte_files() -> Iterator[None]:
-    """The kernel itself refuses larger files (EFBIG), after taking the part that fits."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, hard))
-    yield
-    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-
-
-@pytest.mark.usefixtures("one_mebibyte_files")
 def test_a_refusal_by_the_kernel_in_the_middle_of_a_write_leaves_nothing(tmp_path: Path) -> None:
+    """In a process of its own, since the limit on the size of files is one of the process."""
+    run_in_fresh_process(_write_with_limited_file_size, tmp_path)
+
+
+def _write_with_limited_file_size(tmp_path: Path) -> None:
+    """The kernel refuses larger files (EFBIG), after taking the part that fits."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
     store = local(tmp_path)
 
     async def story() -> None:
@@ -475,7 +527,7 @@ def test_an_abort_waits_for_the_write_whose_caller_was_cancelled(tmp_path: Path,
             results.append(written)
             return written
 
-        monkeypatch.setattr(os, "write", watched_write)
+        replace_below(monkeypatch, tmp_path, "write", watched_write)
         writer = store.new()
         writing = asyncio.ensure_future(writer.write(b"bytes"))
         await begun.wait()

@@ -2,14 +2,13 @@
 
 import asyncio
 import random
-from base64 import b64encode
 from collections.abc import Awaitable, Callable, Iterable
 from itertools import count
 from pathlib import Path
 
 import pytest
 
-from verditer.core.errors import Code, StorageError
+from verditer.core.errors import Code, Digests, Limit, StorageError
 from verditer.stream import intake
 from verditer.stream.digest import Checksums, digest
 from verditer.stream.extents import ExtentStore
@@ -135,7 +134,7 @@ def test_a_body_known_to_be_too_large_is_refused_before_a_byte_is_read(store: Ex
     async def story() -> None:
         source = Fake([bytes(101)], 101)
         refused = await refusal(store, source, limit=100)
-        assert (refused.code, refused.details) == (Code.RequestBodyTooLarge, {"MaxLimit": "100"})
+        assert (refused.code, refused.details) == (Code.RequestBodyTooLarge, Limit(100))
         assert source.reads == 0
 
     run(store, story)
@@ -145,7 +144,7 @@ def test_a_body_known_to_be_too_large_is_refused_before_a_byte_is_read(store: Ex
 def test_a_body_that_turns_out_too_large_is_refused_and_leaves_nothing(store: ExtentStore, limit: int) -> None:
     async def story() -> None:
         refused = await refusal(store, Fake(cut(LARGE, 65_536)), limit=limit)
-        assert (refused.code, refused.details) == (Code.RequestBodyTooLarge, {"MaxLimit": str(limit)})
+        assert (refused.code, refused.details) == (Code.RequestBodyTooLarge, Limit(limit))
 
     run(store, story)
 
@@ -164,10 +163,10 @@ def test_checksums_are_compared_and_a_mismatch_leaves_nothing(store: ExtentStore
         md5, crc64 = digest(body)
         refused = await refusal(store, Fake([body]), expected=Checksums(md5=bytes(16)))
         assert refused.code is Code.Md5Mismatch
-        assert refused.details["ServerCalculatedMd5"] == b64encode(md5).decode()
+        assert refused.details == Digests(bytes(16), md5)
         refused = await refusal(store, Fake([body]), expected=Checksums(crc64=b"12345678"))
         assert refused.code is Code.Crc64Mismatch
-        assert refused.details["ServerCalculatedCrc64"] == b64encode(crc64).decode()
+        assert refused.details == Digests(b"12345678", crc64)
         assert (await take(store, Fake([body]), expected=Checksums(md5=md5, crc64=crc64))).size == len(body)
 
     run(store, story)

@@ -1,11 +1,12 @@
 """What only the PostgreSQL engine can get wrong: connections, locks, several processes. Runs on a real server."""
 
 import asyncio
+import itertools
 import random
-import threading
 from functools import partial
 from typing import Any
 
+import psycopg
 import pytest
 
 from tests.contract.stores import RECORDS, Job, Note, PostgresStore, opened
@@ -13,8 +14,10 @@ from verditer.core.clock import NODES
 from verditer.core.dates import seconds
 from verditer.core.errors import Code, StorageError
 from verditer.core.records.record import span_of
-from verditer.partition.engine import Engine, EngineUnavailable, Transaction
-from verditer.partition.postgres import PostgresEngine
+from verditer.partition.engine import Engine, EngineUnavailable, Order, Transaction
+from verditer.partition.postgres.engine import PostgresEngine
+from verditer.partition.postgres.pipeline import PipelineCall, PipelineConnection, open_pipeline
+from verditer.partition.postgres.threads import Threads
 
 SCOPE = ("account", "blob", "container", "blob")
 CONTAINER = SCOPE[:3]
@@ -37,14 +40,10 @@ async def counter(engine: Engine) -> int:
 
 
 async def test_writes_beside_each_other_run_side_by_side(postgres: PostgresStore) -> None:
-    meeting = threading.Barrier(2)
-
-    def meet(tx: Transaction) -> None:
-        tx.get(Note, 1, "n")
-        meeting.wait(WAIT)
-
     async with opened(postgres) as engine:
-        await asyncio.gather(engine.write((*CONTAINER, "left"), meet), engine.write((*CONTAINER, "right"), meet))
+        with postgres.held((*CONTAINER, "left")):
+            async with asyncio.timeout(WAIT):
+                assert await engine.write([(*CONTAINER, "right")], increment) == 1
 
 
 @pytest.mark.parametrize(
@@ -54,61 +53,89 @@ async def test_writes_beside_each_other_run_side_by_side(postgres: PostgresStore
 async def test_a_write_excludes_writes_on_its_scope_and_above_and_below(
     postgres: PostgresStore, held: tuple[str, ...], asked: tuple[str, ...]
 ) -> None:
-    inside, leave = threading.Event(), threading.Event()
+    impatient = PostgresEngine(postgres.conninfo, records=RECORDS, lock_seconds=0.05, locks=postgres.locking.name)
+    await impatient.open()
+    with postgres.held(held), pytest.raises(EngineUnavailable, match="lock timeout"):
+        await impatient.write([asked], increment)
+    assert await impatient.write([asked], increment) == 1
+    await impatient.close()
 
-    def hold(tx: Transaction) -> None:
-        tx.get(Note, 1, "n")
-        inside.set()
-        leave.wait(WAIT)
 
-    impatient = PostgresEngine(postgres.conninfo, records=RECORDS, lock_seconds=0.05)
+@pytest.mark.parametrize("count", [1, 20])
+async def test_a_write_that_waits_for_another_process_goes_on_when_that_ends(postgres: PostgresStore, count: int) -> None:
     async with opened(postgres) as engine:
-        await impatient.open()
-        holding = asyncio.ensure_future(engine.write(held, hold))
-        await asyncio.to_thread(inside.wait, WAIT)
-        with pytest.raises(EngineUnavailable, match="lock timeout"):
-            await impatient.write(asked, increment)
-        leave.set()
-        await holding
-        assert await impatient.write(asked, increment) == 1
-        await impatient.close()
+        with postgres.held(SCOPE):
+            waiting = [asyncio.ensure_future(engine.write([SCOPE], increment)) for _ in range(count)]
+            assert await asyncio.wait_for(counter(engine), WAIT / 2) == 0  # contract G3: reads go on
+            assert await engine.write([(*CONTAINER, "other")], lambda tx: tx.now) > 0
+            done, _ = await asyncio.wait(waiting, timeout=0.2)
+            assert not done
+        assert sorted(await asyncio.gather(*waiting)) == list(range(1, count + 1))
 
 
-async def test_reads_and_other_scopes_go_on_while_every_writer_waits_for_one_scope(postgres: PostgresStore) -> None:
-    leave = threading.Event()
+async def test_writes_of_two_processes_on_one_scope_lose_nothing(postgres: PostgresStore) -> None:
+    async def increments(engine: Engine) -> list[int]:
+        return [await engine.write([SCOPE], increment) for _ in range(20)]
 
-    def hold(tx: Transaction) -> int:
-        tx.get(Note, 1, "n")
-        leave.wait(WAIT)
-        return increment(tx)
-
-    async with opened(postgres) as engine:
-        waiting = [asyncio.ensure_future(engine.write(SCOPE, hold)) for _ in range(20)]
-        assert await asyncio.wait_for(counter(engine), WAIT / 2) == 0  # contract G3
-        leave.set()
-        assert sorted(await asyncio.gather(*waiting)) == list(range(1, 21))
+    async with opened(postgres) as one, opened(postgres) as other:
+        found = await asyncio.gather(*[increments(engine) for _ in range(3) for engine in (one, other)])
+        assert sorted(itertools.chain(*found)) == list(range(1, 121))
 
 
 async def test_a_record_being_claimed_is_passed_over(postgres: PostgresStore) -> None:
-    claimed, leave = threading.Event(), threading.Event()
-
-    def hold(tx: Transaction) -> list[int]:
-        jobs = tx.claim(Job, span_of("q"), 2)
-        claimed.set()
-        leave.wait(WAIT)
-        return [job.id for job in jobs]
-
     def stock(tx: Transaction) -> None:
         for number in range(4):
             tx.put(Job(queue="q", id=number, due=number))
 
-    async with opened(postgres) as one, opened(postgres) as other:
-        await one.write(CONTAINER, stock)
-        holding = asyncio.ensure_future(one.write((*CONTAINER, "one"), hold))
-        await asyncio.to_thread(claimed.wait, WAIT)
-        second = await other.write((*CONTAINER, "other"), lambda tx: [job.id for job in tx.claim(Job, span_of("q"), 4)])
-        leave.set()
-        assert (await holding, second) == ([0, 1], [2, 3])
+    async with opened(postgres) as engine:
+        await engine.write([CONTAINER], stock)
+        with psycopg.connect(postgres.conninfo) as connection:
+            connection.execute("SELECT 1 FROM test_job ORDER BY rank LIMIT 2 FOR UPDATE")
+            found = await engine.write([(*CONTAINER, "other")], lambda tx: [job.id for job in tx.claim(Job, span_of("q"), 4)])
+    assert found == [2, 3]
+
+
+async def test_a_refused_write_is_answered_when_what_it_claimed_is_free_again(postgres: PostgresStore, monkeypatch: Any) -> None:
+    run = PipelineConnection.run
+    ending, may_end = asyncio.Event(), asyncio.Event()
+
+    async def run_held(connection: PipelineConnection, calls: list[PipelineCall], *rest: Any) -> Any:
+        if [call.statement for call in calls] == [b"COMMIT"]:
+            ending.set()
+            await may_end.wait()
+        return await run(connection, calls, *rest)
+
+    def refuse(tx: Transaction) -> None:
+        assert len(tx.claim(Job, span_of("q"), 1)) == 1
+        raise StorageError(Code.MessageNotFound)
+
+    async with opened(postgres) as engine:
+        await engine.write([SCOPE], lambda tx: tx.put(Job(queue="q", id=1, due=10)))
+        monkeypatch.setattr(PipelineConnection, "run", run_held)
+        refused = asyncio.ensure_future(engine.write([(*CONTAINER, "left")], refuse))
+        async with asyncio.timeout(WAIT):
+            await ending.wait()
+        assert not refused.done()
+        may_end.set()
+        with pytest.raises(StorageError):
+            await refused
+        found = await engine.write([(*CONTAINER, "right")], lambda tx: tx.claim(Job, span_of("q"), 1))
+    assert [job.id for job in found] == [1]
+
+
+async def test_bodies_of_one_batch_claim_different_records(postgres: PostgresStore) -> None:
+    def stock(tx: Transaction) -> None:
+        for number in range(10):
+            tx.put(Job(queue="q", id=number, due=number))
+
+    def take(tx: Transaction) -> list[int]:
+        return [job.id for job in tx.claim(Job, span_of("q"), 3)]
+
+    async with opened(postgres) as engine:
+        await engine.write([CONTAINER], stock)
+        taken = await asyncio.gather(*[engine.write([(*CONTAINER, str(n))], take) for n in range(4)])
+    assert [len(ids) for ids in taken] == [3, 3, 3, 1]
+    assert sorted(itertools.chain(*taken)) == list(range(10))
 
 
 # Connections that break
@@ -117,7 +144,7 @@ async def test_a_record_being_claimed_is_passed_over(postgres: PostgresStore) ->
 async def test_idle_connections_that_broke_are_replaced_unnoticed(postgres: PostgresStore) -> None:
     async with opened(postgres) as engine:
         for value in range(1, 4):
-            assert await engine.write(SCOPE, increment) == value
+            assert await engine.write([SCOPE], increment) == value
             assert await counter(engine) == value
             postgres.break_connections()
 
@@ -126,28 +153,26 @@ async def test_a_body_whose_connection_breaks_runs_again(postgres: PostgresStore
     runs = []
 
     def body(tx: Transaction) -> int:
-        increment(tx)
         runs.append(tx.now)
-        if len(runs) == 1:
+        if len(runs) == 2:  # the first run finds out what the body reads, before the transaction begins
             postgres.break_connections()
         return increment(tx)
 
     async with opened(postgres) as engine:
-        assert await engine.write(SCOPE, body) == 2
-        assert len(runs) == 2
-        assert await counter(engine) == 2
+        assert await engine.write([SCOPE], body) == 1
+        assert len(runs) == 3
+        assert await counter(engine) == 1
 
 
-async def test_a_commit_that_cannot_be_confirmed_is_not_acknowledged(postgres: PostgresStore) -> None:
-    def body(tx: Transaction) -> None:
-        increment(tx)
-        postgres.break_connections()
-
+async def test_a_commit_that_cannot_be_confirmed_is_not_acknowledged(postgres: PostgresStore, monkeypatch: Any) -> None:
     async with opened(postgres) as engine:
+        assert await engine.write([SCOPE], increment) == 1
+        monkeypatch.setattr(PipelineConnection, "check", lambda connection: postgres.break_connections())
         with pytest.raises(EngineUnavailable, match="unknown"):
-            await engine.write(SCOPE, body)
-        assert await counter(engine) == 0
-        assert await engine.write(SCOPE, increment) == 1
+            await engine.write([SCOPE], increment)
+        monkeypatch.undo()
+        assert await counter(engine) == 1
+        assert await engine.write([SCOPE], increment) == 2
 
 
 async def test_acknowledged_writes_survive_a_crash_of_the_server(postgres: PostgresStore) -> None:  # contract G6
@@ -160,7 +185,7 @@ async def test_acknowledged_writes_survive_a_crash_of_the_server(postgres: Postg
 
         while True:
             try:
-                await engine.write((*CONTAINER, name), body)
+                await engine.write([(*CONTAINER, name)], body)
             except EngineUnavailable:
                 return value, value + 1
             value += 1
@@ -181,20 +206,24 @@ async def test_acknowledged_writes_survive_a_crash_of_the_server(postgres: Postg
             await asyncio.to_thread(postgres.server.start)
         found = await engine.read(SCOPE, lambda tx: [note.value for note in tx.scan(Note, span_of(1))])
         assert [value for value, bound in zip(found, bounds, strict=True) if value not in bound] == []
-        assert await engine.write(SCOPE, increment) == 1
+        assert await engine.write([SCOPE], increment) == 1
 
 
 async def test_commits_are_synced_whatever_the_database_says(postgres: PostgresStore) -> None:  # contract G6
     name = postgres.conninfo.rpartition("=")[2]
     postgres.execute(f"ALTER DATABASE {name} SET synchronous_commit = off")
-    engine = PostgresEngine(postgres.conninfo)
-    with engine.connect() as connection:
+    threads = Threads(postgres.conninfo, 1, 1, lock_seconds=1)
+    with threads.extra_connection() as connection:
         assert connection.execute("SHOW synchronous_commit").fetchone() == ("on",)
+    pipeline = await open_pipeline(postgres.conninfo, 1, WAIT)
+    (result,) = await pipeline.run([PipelineCall(b"SHOW synchronous_commit")], WAIT)
+    assert result.get_value(0, 0) == b"on"
+    pipeline.close()
 
 
 async def test_an_engine_closes_while_its_server_is_down(postgres: PostgresStore) -> None:
     async with opened(postgres) as engine:
-        await engine.write(SCOPE, lambda tx: tx.put(Note(space=1, name="n", value=tx.tick())))
+        await engine.write([SCOPE], lambda tx: tx.put(Note(space=1, name="n", value=tx.tick())))
         await asyncio.to_thread(postgres.server.stop)
     await asyncio.to_thread(postgres.server.start)
     async with opened(postgres) as engine:
@@ -207,29 +236,40 @@ async def test_an_engine_closes_while_its_server_is_down(postgres: PostgresStore
 async def test_processes_that_start_together_prepare_the_store_once(postgres: PostgresStore) -> None:
     engines = [postgres.build() for _ in range(6)]
     await asyncio.gather(*[engine.open() for engine in engines])
-    values = await asyncio.gather(*[engine.write(SCOPE, increment) for engine in engines])
+    values = await asyncio.gather(*[engine.write([SCOPE], increment) for engine in engines])
     assert sorted(values) == [1, 2, 3, 4, 5, 6]
     await asyncio.gather(*[engine.close() for engine in engines])
 
 
 async def test_a_process_that_lost_its_node_number_takes_another(postgres: PostgresStore) -> None:
     async with opened(postgres) as engine:
-        before = await engine.write(SCOPE, lambda tx: tx.tick())
+        before = await engine.write([SCOPE], lambda tx: tx.tick())
         postgres.execute("UPDATE node SET reserved = reserved + 1 WHERE number = %s", before % NODES)
         await engine.move_clock(seconds(60))  # behind what it had reserved
-        after = await engine.write(SCOPE, lambda tx: tx.tick())
+        after = await engine.write([SCOPE], lambda tx: tx.tick())
         assert after > before
         assert after % NODES != before % NODES
 
 
 async def test_ticks_go_on_behind_every_reservation_when_the_database_forgot_an_hour(postgres: PostgresStore) -> None:
     async with opened(postgres) as engine:
-        ahead = await engine.write(SCOPE, lambda tx: tx.now) + seconds(3600)
+        ahead = await engine.write([SCOPE], lambda tx: tx.now) + seconds(3600)
     postgres.execute("UPDATE node SET reserved = %s", ahead)
     async with opened(postgres) as one, opened(postgres) as other:
-        ticks = [await engine.write(SCOPE, lambda tx: tx.tick()) for engine in (one, other, one, other)]
+        ticks = [await engine.write([SCOPE], lambda tx: tx.tick()) for engine in (one, other, one, other)]
     assert min(ticks) > ahead
     assert len(set(ticks)) == 4
+
+
+async def test_time_does_not_run_backwards_when_the_clock_of_the_database_does(postgres: PostgresStore) -> None:
+    """As after a failover to a machine whose clock is behind."""
+    async with opened(postgres) as engine:
+        await engine.move_clock(seconds(3600))
+        before = await engine.read(SCOPE, lambda tx: tx.now)
+        postgres.execute("UPDATE store SET value = 0 WHERE name = 'clock_offset'")
+        assert await engine.read(SCOPE, lambda tx: tx.now) >= before
+        assert await engine.write([SCOPE], lambda tx: tx.now) >= before
+        assert engine.now() >= before
 
 
 # Limits
@@ -239,11 +279,11 @@ async def test_a_key_too_long_for_an_index_is_refused_as_what_it_is(postgres: Po
     """Not as a store that is unavailable, which clients would ask again."""
     name = "".join(map(chr, random.Random(1).sample(range(0x4E00, 0x9FFF), 1000)))  # three bytes each, hard to compress
     async with opened(postgres) as engine:
-        await engine.write(SCOPE, lambda tx: tx.put(Note(space=1, name=name[:800])))
+        await engine.write([SCOPE], lambda tx: tx.put(Note(space=1, name=name[:800])))
         with pytest.raises(StorageError) as refused:
-            await engine.write(SCOPE, lambda tx: tx.put(Note(space=1, name=name)))
+            await engine.write([SCOPE], lambda tx: tx.put(Note(space=1, name=name)))
         assert (refused.value.code, "too long" in refused.value.message) == (Code.OutOfRangeInput, True)
-        await engine.write(SCOPE, increment)
+        await engine.write([SCOPE], increment)
 
 
 async def test_records_are_fetched_few_at_first_and_few_where_they_are_large(postgres: PostgresStore) -> None:
@@ -254,7 +294,7 @@ async def test_records_are_fetched_few_at_first_and_few_where_they_are_large(pos
             tx.put(Note(space=1, name=name, data=bytes(100_000 if 20 <= number < 40 else 10)))
 
     async with opened(postgres) as engine:
-        await engine.write(SCOPE, fill)
+        await engine.write([SCOPE], fill)
         for limit, reverse, pages in (
             (None, False, [16, 32, 16, 32, 64, 128, 200, 200]),
             (None, True, [16, 32, 64, 128, 200, 200]),
@@ -262,11 +302,12 @@ async def test_records_are_fetched_few_at_first_and_few_where_they_are_large(pos
             (17, False, [16, 1]),
             (60, True, [16, 32, 12]),
         ):
-            found = await engine.read(SCOPE, partial(scanned, limit=limit, reverse=reverse))
+            body = partial(scanned, limit=limit, order=Order.KEY_DESCENDING if reverse else Order.KEY)
+            found = await engine.read(SCOPE, body, long=True)
             assert found == ((names[::-1] if reverse else names)[:limit], pages)
 
 
-def scanned(tx: Any, limit: int | None, reverse: bool) -> tuple[list[str], list[int]]:
+def scanned(tx: Any, limit: int | None, order: Order) -> tuple[list[str], list[int]]:
     """The names, and how many records were asked for at a time."""
     execute, pages = tx._execute, list[int]()
 
@@ -275,4 +316,6 @@ def scanned(tx: Any, limit: int | None, reverse: bool) -> tuple[list[str], list[
         return execute(query, params, **more)
 
     tx._execute = watched
-    return [note.name for note in tx.scan(Note, span_of(1), limit=limit, reverse=reverse)], pages
+    names = [note.name for note in tx.scan(Note, span_of(1), limit=limit, order=order)]
+    tx._execute = execute
+    return names, pages

@@ -9,13 +9,14 @@ from pathlib import Path
 import pytest
 
 from tests.contract.stores import RECORDS, Note, WorkersStore, opened
+from tests.fresh_process import run_in_fresh_process
 from verditer.core.clock import NODES
 from verditer.core.dates import seconds
 from verditer.core.records.record import span_of
-from verditer.partition import shared
 from verditer.partition.engine import EngineUnavailable, Transaction
-from verditer.partition.shared import SharedStore
-from verditer.partition.sqlite import SqliteEngine
+from verditer.partition.sqlite import shared
+from verditer.partition.sqlite.engine import SqliteEngine
+from verditer.partition.sqlite.shared import SharedStore
 
 SCOPE = ("account", "blob", "container", "blob")
 
@@ -56,21 +57,35 @@ async def count_up(engine: SqliteEngine) -> None:
         tx.put(Note(space=2, name=f"{tx.tick():016x}"))
 
     for _ in range(20):
-        await asyncio.gather(*[engine.write(SCOPE, add) for _ in range(10)])
+        await asyncio.gather(*[engine.write([SCOPE], add) for _ in range(10)])
 
 
-async def test_processes_that_count_together_lose_nothing_and_share_no_tick(workers: WorkersStore) -> None:  # contract G4, G5
+def test_processes_that_count_together_lose_nothing_and_share_no_tick(tmp_path: Path) -> None:  # contract G4, G5
+    run_in_fresh_process(_count_together, tmp_path / "store")
+
+
+def _count_together(folder: Path) -> None:
+    workers = WorkersStore(folder)
     processes = [forked(workers.together, number, count_up) for number in range(3)]
     assert [ended(process) for process in processes] == [0, 0, 0]
+    asyncio.run(_check_counts(workers))
+
+
+async def _check_counts(workers: WorkersStore) -> None:
     async with opened(workers) as engine:
         count = await engine.read(SCOPE, lambda tx: tx.get(Note, 1, "count"))
-        ticks = await engine.scan(SCOPE, lambda tx: [int(note.name, 16) for note in tx.scan(Note, span_of(2))])
+        ticks = await engine.read(SCOPE, lambda tx: [int(note.name, 16) for note in tx.scan(Note, span_of(2))], long=True)
     assert count is not None
     assert count.value == len(ticks) == 600
     assert {tick % NODES for tick in ticks} == {0, 1, 2}
 
 
-async def test_a_worker_killed_in_mid_transaction_leaves_the_others_working(workers: WorkersStore) -> None:  # contract G7
+def test_a_worker_killed_in_mid_transaction_leaves_the_others_working(tmp_path: Path) -> None:  # contract G7
+    run_in_fresh_process(_kill_in_mid_transaction, tmp_path / "store")
+
+
+def _kill_in_mid_transaction(folder: Path) -> None:
+    workers = WorkersStore(folder)
     hear, say = os.pipe()
     obey, order = os.pipe()
 
@@ -82,22 +97,24 @@ async def test_a_worker_killed_in_mid_transaction_leaves_the_others_working(work
             os.write(say, b"x")
             signal.pause()  # until it is killed
 
-        await engine.write(SCOPE, body)
+        await engine.write([SCOPE], body)
 
-    process = forked(workers.together, 1, stay_inside)
-    async with opened(workers) as engine:
-        os.write(order, b"x")
-        os.read(hear, 1)
-        waiting = asyncio.ensure_future(engine.write(SCOPE, lambda tx: tx.put(Note(space=1, name="whole", value=2))))
-        assert await engine.read(SCOPE, lambda tx: tx.get(Note, 1, "half")) is None  # nobody waits to read
-        os.kill(process, signal.SIGKILL)
-        assert ended(process) != 0
-        await waiting
-        assert await engine.read(SCOPE, lambda tx: tx.get(Note, 1, "half")) is None
-        assert await engine.read(SCOPE, lambda tx: tx.get(Note, 1, "whole")) is not None
+    async def outlive(process: int) -> None:
+        async with opened(workers) as engine:
+            os.write(order, b"x")
+            os.read(hear, 1)
+            waiting = asyncio.ensure_future(engine.write([SCOPE], lambda tx: tx.put(Note(space=1, name="whole", value=2))))
+            assert await engine.read(SCOPE, lambda tx: tx.get(Note, 1, "half")) is None  # nobody waits to read
+            os.kill(process, signal.SIGKILL)
+            assert ended(process) != 0
+            await waiting
+            assert await engine.read(SCOPE, lambda tx: tx.get(Note, 1, "half")) is None
+            assert await engine.read(SCOPE, lambda tx: tx.get(Note, 1, "whole")) is not None
+
+    asyncio.run(outlive(forked(workers.together, 1, stay_inside)))
 
 
-async def test_moves_of_the_clock_add_up_whoever_makes_them(workers: WorkersStore) -> None:
+async def test_moves_of_the_clock_add_up_whichever_worker_makes_them(workers: WorkersStore) -> None:
     async with opened(workers) as one, opened(workers) as other:
         before = one.now()
         await asyncio.gather(*[engine.move_clock(seconds(3600)) for engine in (one, other) for _ in range(5)])
@@ -114,16 +131,16 @@ async def test_a_move_of_the_clock_counts_once_when_its_neighbour_fails(workers:
 
     async with opened(workers) as engine:
         before = engine.now()
-        moves = [engine.move_clock(seconds(3600)), engine.write(SCOPE, fail), engine.move_clock(seconds(3600))]
+        moves = [engine.move_clock(seconds(3600)), engine.write([SCOPE], fail), engine.move_clock(seconds(3600))]
         await asyncio.gather(*moves, return_exceptions=True)
         assert seconds(7200) <= engine.now() - before < seconds(7800)
 
 
 async def test_no_worker_is_behind_what_another_has_written(workers: WorkersStore) -> None:  # contract L7
     async with opened(workers) as one, opened(workers) as other:
-        ahead = await one.write(SCOPE, lambda tx: tx.tick(tx.now + seconds(5)))
+        ahead = await one.write([SCOPE], lambda tx: tx.tick(tx.now + seconds(5)))
         assert other.now() >= ahead
-        assert await other.write(SCOPE, lambda tx: tx.tick()) > ahead
+        assert await other.write([SCOPE], lambda tx: tx.tick()) > ahead
 
 
 async def test_the_log_of_changes_stays_small_while_workers_read_and_write(workers: WorkersStore) -> None:
@@ -132,14 +149,14 @@ async def test_the_log_of_changes_stays_small_while_workers_read_and_write(worke
 
     async with opened(workers) as one, opened(workers) as other:
         for count in range(120):
-            puts = [engine.write(SCOPE, put(f"{count}-{number}")) for number in range(50) for engine in (one, other)]
+            puts = [engine.write([SCOPE], put(f"{count}-{number}")) for number in range(50) for engine in (one, other)]
             await asyncio.gather(*puts, *[engine.read(SCOPE, lambda tx: tx.get(Note, 1, "0-0")) for engine in (one, other)])
         log = workers.together.folder / "verditer.db-wal"
         assert log.stat().st_size < 32 << 20  # and 96 MB were written
 
 
 def test_a_folder_has_one_server(workers: WorkersStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shared, "PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr(shared, "FOLDER_LOCK_SECONDS", 0.0)
     with pytest.raises(EngineUnavailable, match="in use by another"):
         SharedStore(workers.together.folder)
     workers.together.close()

@@ -1,4 +1,4 @@
-"""A client made of http.client: it sends what it is told, signs as asked, and keeps the case of every header it gets back."""
+"""A client based on http.client: it sends and signs requests as given, and preserves the case of response headers."""
 
 import http.client
 import uuid
@@ -15,7 +15,7 @@ from tests.rest.running import PATIENCE_SECONDS, Running
 
 VERSION = "2026-02-06"
 BOM = b"\xef\xbb\xbf"
-KEY, NOBODY = "key", ""  # how a request is signed; any other text is a SAS
+KEY, ANONYMOUS = "key", ""  # how a request is signed; any other text is a SAS
 Headers = Mapping[str, str] | Sequence[tuple[str, str]]
 
 
@@ -41,7 +41,7 @@ class Reply:
 
     @property
     def answer(self) -> tuple[int, str | None]:
-        """What most tests ask: the status, and the error code or None."""
+        """The status, and the error code or None."""
         return self.status, self.header("x-ms-error-code")
 
     @property
@@ -60,6 +60,7 @@ class Reply:
 class Client:
     def __init__(self, server: Running, *, account: str | None = None) -> None:
         self.server = server
+        self.port = server.port
         self.account = account or server.account
         self._connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE_SECONDS)
 
@@ -107,10 +108,10 @@ class Client:
         host: str | None = None,
         chunked: bool = False,
     ) -> Reply:
-        """Send exactly this, with nothing added but the host."""
+        """Send exactly these headers and the host."""
         connection = self._connection
         connection.putrequest(method, target or "/", skip_host=True, skip_accept_encoding=True)
-        connection.putheader("Host", f"{host or '127.0.0.1'}:{self.server.port}")
+        connection.putheader("Host", f"{host or '127.0.0.1'}:{self.port}")
         for name, value in headers:
             connection.putheader(name, value)
         connection.endheaders(body if body is None or not chunked else [body] if body else [], encode_chunked=chunked)
@@ -134,7 +135,7 @@ class Client:
 
 
 class Box:
-    """A container of the test's own, and the few requests that almost every test begins with."""
+    """A container of one test, and the requests that most tests begin with."""
 
     def __init__(self, client: Client, name: str | None = None) -> None:
         self.client = client
@@ -200,7 +201,7 @@ class Box:
         return [item.findtext("Name") or "" for item in reply.xml.find("Blobs") or ()]
 
     def sas(self, sp: str = "", blob: str = "", **fields: str) -> str:
-        """A service SAS for this container or one of its blobs, good for an hour unless a stored policy says how long."""
+        """A service SAS for this container or one of its blobs, valid for an hour unless a stored policy sets the expiry."""
         if sp:
             fields["sp"] = sp
         if "si" not in fields:

@@ -1,4 +1,4 @@
-"""Requests about copies, and a small web server that plays a source elsewhere."""
+"""Copy requests, and a small web server that serves as a source on another host."""
 
 import threading
 import time
@@ -18,12 +18,12 @@ def url(box: Box, name: str = "source", query: str = "") -> str:
 
 
 def signed(box: Box, name: str = "source") -> str:
-    """The same with a SAS: what every operation but Copy Blob asks for within the account too."""
+    """The same with a SAS, which every operation except Copy Blob requires even within the account."""
     return url(box, name, box.sas("rt"))
 
 
 def copy(box: Box, source: str, name: str = "copy", headers: Mapping[str, str] | None = None, **more: Any) -> Reply:
-    """Copy Blob, the asynchronous one."""
+    """Copy Blob, which is asynchronous."""
     return box.blob("PUT", name, headers={"x-ms-copy-source": source, **(headers or {})}, **more)
 
 
@@ -38,7 +38,7 @@ def abort(box: Box, copy_id: str, name: str = "copy", headers: Mapping[str, str]
 
 
 def settled(box: Box, name: str = "copy") -> Reply:
-    """The copy once it is no longer pending. Nothing to wait for but the fetch itself."""
+    """Wait until the copy is no longer pending. Only the fetch itself takes time."""
     end = time.monotonic() + PATIENCE_SECONDS
     while (reply := box.head(name))["x-ms-copy-status"] == "pending":
         assert time.monotonic() < end, reply.headers
@@ -55,7 +55,7 @@ def wait_for(true: Callable[[], bool]) -> None:
 
 @dataclass
 class File:
-    """What the source serves. `gate`: only `before_gate` bytes of a body come until it is opened."""
+    """What the source serves. Until `gate` is opened, it sends only `before_gate` bytes of a body."""
 
     body: bytes = b"from elsewhere"
     headers: dict[str, str] = field(default_factory=dict)
@@ -64,7 +64,7 @@ class File:
     heeds_conditions: bool = True
     gate: threading.Event | None = None
     before_gate: int = 0
-    breaks: dict[int, int] = field(default_factory=dict)  # number of the answer → bytes after which the connection breaks
+    breaks: dict[int, int] = field(default_factory=dict)  # number of the response → bytes after which the connection breaks
     asked: list[dict[str, str]] = field(default_factory=list)
 
     @property

@@ -1,7 +1,7 @@
-"""What Azure's reference says of an operation under conditions and leases, written down a second time and simply.
+"""What Azure's reference says about an operation with conditions and leases, in a second, simple implementation.
 
-Nothing here is shared with the server. A condition is met, unmet or `*`; a lease is in one of five states and the request brings
-the holder's id, another one, or none. Each function gives the refusal, or None where the request may pass.
+Nothing here is shared with the server. A condition is met, unmet or `*`; a lease is in one of five states and the request has the
+current id, another one, or none. Each function returns the expected error, or None if the request must succeed.
 """
 
 from dataclasses import dataclass, replace
@@ -13,6 +13,8 @@ Refusal = tuple[int, str]
 UNMET: Refusal = (412, "ConditionNotMet")
 TARGET_UNMET: Refusal = (412, "TargetConditionNotMet")
 SOURCE_UNMET: Refusal = (412, "SourceConditionNotMet")
+UNVERIFIED: Refusal = (412, "CannotVerifyCopySource")
+UNVERIFIED_NOT_MODIFIED: Refusal = (304, "CannotVerifyCopySource")
 NOT_MODIFIED: Refusal = (304, "ConditionNotMet")
 PENDING: Refusal = (409, "PendingCopyOperation")
 OVERWRITTEN: Refusal = (409, "BlobOverwritten")
@@ -23,7 +25,7 @@ TOO_MANY: Refusal = (400, "MultipleConditionHeadersNotSupported")
 
 @dataclass(frozen=True)
 class Asked:
-    """The conditions a request carries; None where it does not."""
+    """The conditions of a request; None where it has none."""
 
     if_match: Truth | None = None
     if_none_match: Truth | None = None
@@ -34,24 +36,49 @@ class Asked:
 
 ETAGS, DATES, TAGS = ("if_match", "if_none_match"), ("if_modified_since", "if_unmodified_since"), ("if_tags",)
 Family = Literal[
-    "read", "create", "update", "untagged", "copy", "source", "untagged source", "tags only", "dates", "since", "none"
+    "read",
+    "create",
+    "update",
+    "delete",
+    "untagged",
+    "copy",
+    "source",
+    "untagged source",
+    "blob source",
+    "part source",
+    "tags only",
+    "dates",
+    "since",
+    "until",
+    "none",
 ]
-# Family → the conditions it heeds; the others are as good as not sent (reference 1.2 to 1.6, column "conditions").
+# Family → the conditions it evaluates; the others are ignored (reference 1.2 to 1.6, column "conditions").
 HEEDS: dict[Family, tuple[str, ...]] = {
     "read": ETAGS + DATES + TAGS,
     "create": ETAGS + DATES + TAGS,
     "update": ETAGS + DATES + TAGS,
+    "delete": ETAGS + DATES + TAGS,
     "untagged": ETAGS + DATES,  # Append Blob Seal
     "copy": ETAGS + DATES + TAGS,
     "source": ETAGS + DATES + TAGS,
     "untagged source": ETAGS + DATES,
+    "blob source": ETAGS + DATES + TAGS,  # Put Blob From URL
+    "part source": ETAGS + DATES,  # the other operations "From URL"
     "tags only": TAGS,
     "dates": DATES,
     "since": ("if_modified_since",),
+    "until": ("if_unmodified_since",),  # Set Blob Immutability Policy
     "none": (),
 }
 CREATING = ("create", "copy")
-FAILURES: dict[Family, Refusal] = {"copy": TARGET_UNMET, "source": SOURCE_UNMET, "untagged source": SOURCE_UNMET}
+FAILURES: dict[Family, Refusal] = {
+    "copy": TARGET_UNMET,
+    "source": SOURCE_UNMET,
+    "untagged source": SOURCE_UNMET,
+    "blob source": UNVERIFIED,
+    "part source": UNVERIFIED,
+}
+PASSED_ON = ("blob source", "part source")  # these operations pass on the status of reading the source (recordings of Azure)
 
 
 def heeded(family: Family, asked: Asked) -> Asked:
@@ -59,7 +86,7 @@ def heeded(family: Family, asked: Asked) -> Asked:
 
 
 def illegal(family: Family, asked: Asked) -> Refusal | None:
-    """What is wrong with the headers whatever they meet: told before leases and records are looked at (reference 2.3)."""
+    """Errors of the headers themselves, reported before leases and records are checked (reference 2.3)."""
     asked = heeded(family, asked)
     if family == "read":
         return UNSATISFIABLE if asked.if_none_match == "star" else None
@@ -71,16 +98,19 @@ def illegal(family: Family, asked: Asked) -> Refusal | None:
 
 
 def unmet(family: Family, asked: Asked, *, holder: bool = False) -> Refusal | None:
-    """Conditions against what exists; `holder`: the request carries the id of the lease that holds."""
+    """Conditions on an existing object; `holder`: the request has the id of the current lease."""
     asked, failure = heeded(family, asked), FAILURES.get(family, UNMET)
-    tags = failure if asked.if_tags == "unmet" else None
+    # Of a copy's conditions, those on tags have the plain error (recordings of Azure).
+    tags = (failure if family in PASSED_ON else UNMET) if asked.if_tags == "unmet" else None
     if family == "read":
         return _unmet_read(asked) or tags
     if asked.if_none_match == "star":
-        if family in CREATING and not holder:
-            return EXISTS
-        return failure if "source" in family else tags
+        if family in CREATING:
+            return tags if holder else EXISTS
+        return tags if family == "delete" else failure
     decides = asked.if_none_match or asked.if_match or asked.if_modified_since or asked.if_unmodified_since
+    if decides == "unmet" and family in PASSED_ON and (asked.if_none_match or asked.if_modified_since):
+        return UNVERIFIED_NOT_MODIFIED
     return failure if decides == "unmet" else tags
 
 
@@ -96,7 +126,7 @@ Absent = Literal["404", "created", "ignored"]
 
 
 def missing(absent: Absent, noun: "Noun", family: Family, asked: Asked, *, lease_id: bool) -> Refusal | None:
-    """The same where nothing is (reference 2.4)."""
+    """The same for a missing object (reference 2.4)."""
     if absent == "ignored":
         return None
     if absent == "404":

@@ -1,4 +1,4 @@
-"""What the tests of versions, soft delete and settings share: settings that last as long as a test, and a listing's states."""
+"""Shared by the tests of versions, soft delete and settings: settings for one test, and the states in a listing."""
 
 import http.client
 import json
@@ -7,17 +7,22 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from tests.rest.client import Box, Reply
-from tests.rest.running import PATIENCE_SECONDS, Running
+from tests.rest.running import ADMIN, PATIENCE_SECONDS, Running
 
 PLAIN: dict[str, object] = {
     "versioning": False,
     "blob_soft_delete_days": 0,
     "permanent_delete": False,
     "container_soft_delete_days": 0,
+    "share_soft_delete_days": 0,
     "public_access": True,
     "hierarchical_namespace": False,
     "sku": "Standard_RAGRS",
     "kind": "StorageV2",
+    "last_access_tracking": False,
+    "version_level_immutability": False,
+    "encryption_scopes": [],
+    "smb_encrypted_shares": [],
 }
 DAY = 86400
 EVERYTHING = "snapshots,versions,deleted,deletedwithversions,uncommittedblobs,metadata,tags"
@@ -25,7 +30,7 @@ EVERYTHING = "snapshots,versions,deleted,deletedwithversions,uncommittedblobs,me
 
 def ask_admin(server: Running, method: str, path: str, document: object = None) -> tuple[int, dict[str, Any]]:
     connection = http.client.HTTPConnection("127.0.0.1", server.admin_port, timeout=PATIENCE_SECONDS)
-    connection.request(method, path, json.dumps(document) if document is not None else None)
+    connection.request(method, path, json.dumps(document) if document is not None else None, ADMIN)
     response = connection.getresponse()
     answer = json.loads(response.read())
     connection.close()
@@ -39,7 +44,7 @@ def settle(server: Running, **settings: object) -> None:
 
 @contextmanager
 def settled(server: Running, **settings: object) -> Iterator[None]:
-    """The server is shared, so whatever a test sets is taken back."""
+    """The server is shared, so the settings are restored after the test."""
     settle(server, **settings)
     try:
         yield
@@ -57,7 +62,7 @@ class State(NamedTuple):
 
 
 def states(box: Box, include: str = EVERYTHING, **query: str) -> list[State]:
-    """All pages of a listing. `maxresults` makes them short."""
+    """All pages of a listing; `maxresults` limits their size."""
     found: list[State] = []
     marker = ""
     while True:

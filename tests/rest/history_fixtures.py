@@ -1,4 +1,4 @@
-"""Fixtures for tests that run on both stores. A test file imports `server` by name."""
+"""Fixtures for tests that run on both engines. A test file imports `server` by name."""
 
 from collections.abc import Iterator
 

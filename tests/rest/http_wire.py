@@ -12,9 +12,10 @@ from dataclasses import dataclass
 import pytest
 import uvloop
 
-from verditer.rest.departures import Departures
-from verditer.rest.message import Request, Response
-from verditer.rest.server import Handler, HttpLimits, HttpServer
+from verditer.rest.http.message import Request, Response
+from verditer.rest.http.response_batcher import ResponseBatcher
+from verditer.rest.http.server import Handler, HttpLimits, HttpServer
+from verditer.serving.sockets import ListenAddress, open_sockets
 
 PATIENCE_SECONDS = 10.0  # a test that waits longer than this has failed
 
@@ -172,7 +173,7 @@ def serving(
     loop = uvloop.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()
-    server = HttpServer(handler, "127.0.0.1", 0, limits=limits or HttpLimits(), ssl=tls, name="test")
+    server = HttpServer(handler, open_sockets(ListenAddress(port=0), "test"), limits=limits, tls=tls)
     asyncio.run_coroutine_threadsafe(server.start(), loop).result(PATIENCE_SECONDS)
     running = Serving(server, loop)
     with _logged_errors(running.errors):
@@ -201,10 +202,10 @@ def _logged_errors(records: list[logging.LogRecord]) -> Iterator[None]:
         logging.getLogger().removeHandler(keep)
 
 
-@pytest.fixture(params=["at once", "together"])
+@pytest.fixture(params=["at once", "batched"])
 def pace(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Answers leave at once, or wait for others as they do under load. Clients must not see a difference."""
-    monkeypatch.setattr(Departures, "gathering", request.param == "together")
+    """Responses are written at once, or in batches as under load. Clients must not see a difference."""
+    monkeypatch.setattr(ResponseBatcher, "is_batching", request.param == "batched")
 
 
 def request(method: str = "GET", target: str = "/", *headers: str, body: bytes = b"", version: str = "1.1") -> bytes:

@@ -1,4 +1,4 @@
-"""The rows of the matrix: how each operation is sent, what it starts from, and what the reference says about it."""
+"""The rows of the matrix: how each operation is sent, its initial state, and what the reference says about it."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -8,17 +8,19 @@ from typing import Literal
 from tests.rest.client import Box, Client, Reply
 from tests.rest.copies import copy, signed
 from tests.rest.expectations import STATES, Absent, Family, LeaseColumn, Noun, State
+from tests.rest.history import ask_admin
 
 HOLDER = "aaaaaaaa-0000-0000-0000-aaaaaaaaaaaa"
 OTHER = "bbbbbbbb-0000-0000-0000-bbbbbbbbbbbb"
 TAGGED = {"x-ms-tags": "k=v"}
+LONG_AHEAD = "Fri, 31 Dec 2100 00:00:00 GMT"
 LONG_AGO = "2020-02-02T00:00:00.0000000Z"
 PAGE = b"p" * 512
 _numbers = count()
 
 
 class Stage(Box):
-    """A container with a blob to copy from, and sources elsewhere whose bytes never come: type of blob → URL."""
+    """A container with a blob to copy from, and remote sources that never send their bytes: type of blob → URL."""
 
     def __init__(self, client: Client, slow: Mapping[str, str]) -> None:
         super().__init__(client)
@@ -32,7 +34,7 @@ class Stage(Box):
 
 @dataclass(frozen=True)
 class Start:
-    """What an operation meets: a blob or a container (`name` None), and what the request says besides the row to name it."""
+    """The object of an operation: a blob or a container (`name` None), and the parameters that identify it."""
 
     box: Box
     name: str | None
@@ -49,7 +51,7 @@ class Start:
 
 
 def put_into(state: State, box: Box, name: str | None) -> None:
-    """The lease of a blob or container, from available to `state`."""
+    """Bring the lease of a blob or container from available to `state`."""
     if state != "available":
         box.acquire(15 if state == "expired" else -1, name, HOLDER)
     if state in ("breaking", "broken"):
@@ -59,7 +61,7 @@ def put_into(state: State, box: Box, name: str | None) -> None:
 
 
 def _created(box: Box, state: State, body: bytes | None = None, **headers: str) -> Start:
-    """A blob of a new name, with tags."""
+    """A blob with a new name and tags."""
     name = f"blob{next(_numbers)}"
     sent = {"x-ms-" + key.replace("_", "-"): value for key, value in headers.items()}
     reply = box.blob("PUT", name, headers=TAGGED | sent, body=body)
@@ -74,6 +76,13 @@ def block(box: Stage, state: State) -> Start:
 
 def archived(box: Stage, state: State) -> Start:
     return _created(box, state, b"hello", blob_type="BlockBlob", access_tier="Archive")
+
+
+def immutable(box: Stage, state: State) -> Start:
+    """A blob in a container with version level immutability."""
+    path = f"/control/accounts/{box.server.account}/containers/{box.name}"
+    assert ask_admin(box.server, "PUT", path, {"version_level_immutability": True})[0] == 200
+    return block(box, state)
 
 
 def append(box: Stage, state: State) -> Start:
@@ -95,7 +104,7 @@ def page_and_snapshot(box: Stage, state: State) -> Start:
 
 
 def snapshot(box: Stage, state: State) -> Start:
-    """The lease is that of the blob: a snapshot has none."""
+    """The lease belongs to the blob: a snapshot has none."""
     start, moment = _with_snapshot(block(box, state))
     return Start(box, start.name, start.etag, {"snapshot": moment})
 
@@ -113,7 +122,7 @@ def with_deleted_snapshot(box: Stage, state: State) -> Start:
 
 
 def version(box: Stage, state: State) -> Start:
-    """A previous one."""
+    """A previous version."""
     name = f"blob{next(_numbers)}"
     reply = box.put(name, headers=TAGGED)
     box.put(name, b"newer")
@@ -128,7 +137,7 @@ def pending_copy(box: Stage, state: State) -> Start:
 
 
 def copy_over(box: Stage, start: Start, state: State) -> Reply:
-    """Begin a copy to the blob that does not end."""
+    """Start a copy to the blob that does not finish."""
     assert start.name is not None
     slow = box.slow[box.head(start.name)["x-ms-blob-type"]]
     reply = copy(box, slow, start.name, {"x-ms-lease-id": HOLDER} if state == "leased" else {})
@@ -145,7 +154,7 @@ def container(box: Stage, state: State) -> Start:
 # --- the rows -----------------------------------------------------------------------------------------------------------------
 
 After = Literal["same", "leased", "marked", "written", "gone"]
-"""What a success leaves: all as it was; at most another lease; another state under the same ETag; a new ETag; nothing."""
+"""The effect of a success: nothing changed; at most the lease changed; changed with the same ETag; a new ETag; deleted."""
 
 
 @dataclass(frozen=True)
@@ -158,15 +167,15 @@ class Row:
     after: After
     prepare: Callable[[Stage, State], Start] = block
     absent: Absent = "404"
-    etag: bool = True  # it answers one
+    etag: bool = True  # the response has one
     headers: dict[str, str] = field(default_factory=dict)
     query: dict[str, str] = field(default_factory=dict)
     body: bytes | None = None
-    prefix: str = ""  # of its conditional headers
+    prefix: str = ""  # prefix of its conditional headers
     settings: dict[str, object] = field(default_factory=dict)
-    states: tuple[State, ...] = STATES  # that it can meet
-    leasable: bool = True  # what the request names has a lease, if there is one
-    source: Family | None = None  # what the conditions of its source are
+    states: tuple[State, ...] = STATES  # that it can have
+    leasable: bool = True  # how the object of the request is leased
+    source: Family | None = None  # the conditions of its source
 
     @property
     def noun(self) -> Noun:
@@ -174,12 +183,12 @@ class Row:
 
     @property
     def waits(self) -> bool:
-        """While a copy is pending to its blob: whatever would change that blob, its tags, tier or lease, snapshots included
-        (reference 4.8). Aborting is how it ends, and Undelete Blob is about what was deleted before."""
+        """Refused while a copy to the blob is pending: everything that would change the blob, its tags, tier, lease or snapshots
+        (reference 4.8). Abort Copy Blob ends the copy, and Undelete Blob concerns blobs that were deleted before."""
         return self.leasable and self.method in ("PUT", "DELETE") and self.comp not in ("copy", "undelete")
 
     def under_copy(self) -> "Row":
-        """The same, with a copy pending to the blob it meets."""
+        """The same with a pending copy to the blob."""
         if self.prepare is pending_copy:
             return self
 
@@ -200,6 +209,7 @@ class Row:
 
 ACQUIRE = {"x-ms-lease-action": "acquire", "x-ms-lease-duration": "15", "x-ms-proposed-lease-id": HOLDER}
 BREAK = {"x-ms-lease-action": "break"}
+QUERY = b"<QueryRequest><QueryType>SQL</QueryType><Expression>SELECT * FROM BlobStorage</Expression></QueryRequest>"
 SOURCE = {"x-ms-copy-source": "{source}"}
 SYNC, ABORT = {"x-ms-requires-sync": "true"}, {"x-ms-copy-action": "abort"}
 BLOCK_BLOB, APPEND_BLOB, PAGE_BLOB = ({"x-ms-blob-type": kind} for kind in ("BlockBlob", "AppendBlob", "PageBlob"))
@@ -212,7 +222,7 @@ VERSIONS: dict[str, object] = {"versioning": True}
 SOFT_DELETE: dict[str, object] = {"blob_soft_delete_days": 1, "permanent_delete": True}
 PERMANENT = OLD_SNAPSHOT | {"deletetype": "permanent"}
 
-# The first word is the operation, the next what it is about. Reference 1.2 to 1.6; contract B3, L5, L6.
+# The first word is the operation, the next one its object. Reference 1.2 to 1.6; contract B3, L5, L6.
 # fmt: off
 ROWS = {
     "GetContainerProperties":      Row("GET",    "",            "none",      "R", 200, "same",    container),
@@ -236,17 +246,18 @@ ROWS = {
                                        snapshot, query=OLD_SNAPSHOT, leasable=False),
     "GetBlob, version":            Row("GET",    "",            "read",      "R", 200, "same",
                                        version, query=OLD_VERSION, leasable=False, settings=VERSIONS),
+    "QueryBlobContents":           Row("POST",   "query",       "read",      "R", 200, "same",    body=QUERY),
     "GetBlobProperties":           Row("HEAD",   "",            "read",      "R", 200, "same"),
     "GetBlobMetadata":             Row("GET",    "metadata",    "read",      "R", 200, "same"),
     "SetBlobMetadata":             Row("PUT",    "metadata",    "update",    "W", 200, "written"),
     "SetBlobProperties":           Row("PUT",    "properties",  "update",    "W", 200, "written"),
     "SnapshotBlob":                Row("PUT",    "snapshot",    "update",    "R", 201, "same"),
-    "DeleteBlob":                  Row("DELETE", "",            "update",    "W", 202, "gone",    etag=False),
-    "DeleteBlob, snapshot":        Row("DELETE", "",            "update",    "W", 202, "gone",
+    "DeleteBlob":                  Row("DELETE", "",            "delete",    "W", 202, "gone",    etag=False),
+    "DeleteBlob, snapshot":        Row("DELETE", "",            "delete",    "W", 202, "gone",
                                        snapshot, etag=False, query=OLD_SNAPSHOT, leasable=False),
-    "DeleteBlobVersion":           Row("DELETE", "",            "update",    "W", 202, "gone",
+    "DeleteBlobVersion":           Row("DELETE", "",            "delete",    "W", 202, "gone",
                                        version, etag=False, query=OLD_VERSION, leasable=False, settings=VERSIONS),
-    "PermanentDeleteBlob":         Row("DELETE", "",            "update",    "W", 202, "gone",
+    "PermanentDeleteBlob":         Row("DELETE", "",            "delete",    "W", 202, "gone",
                                        deleted_snapshot, etag=False, query=PERMANENT, leasable=False, settings=SOFT_DELETE),
     "UndeleteBlob":                Row("PUT",    "undelete",    "none",      "-", 200, "same",
                                        with_deleted_snapshot, etag=False, settings=SOFT_DELETE),
@@ -256,6 +267,14 @@ ROWS = {
                                        etag=False, headers={"x-ms-access-tier": "Cool"}),
     "SetBlobTier, archived":       Row("PUT",    "tier",        "tags only", "R", 202, "marked",
                                        archived, etag=False, headers={"x-ms-access-tier": "Hot"}),
+    "SetBlobImmutabilityPolicy":   Row("PUT",    "immutabilitypolicies", "until", "-", 200, "marked",
+                                       immutable, etag=False, headers={"x-ms-immutability-policy-until-date": LONG_AHEAD}),
+    "DeleteBlobImmutabilityPolicy": Row("DELETE", "immutabilitypolicies", "none", "-", 200, "same",
+                                       immutable, etag=False),
+    "SetBlobLegalHold":            Row("PUT",    "legalhold",   "none",      "-", 200, "marked",
+                                       immutable, etag=False, headers={"x-ms-legal-hold": "true"}),
+    "SetBlobExpiry":               Row("PUT",    "expiry",      "none",      "W", 200, "written",
+                                       headers={"x-ms-expiry-option": "NeverExpire"}, settings={"hierarchical_namespace": True}),
     # 412, never 304, also where tags are only read: measured (reference 2.2).
     "GetBlobTags":                 Row("GET",    "tags",        "update",    "R", 200, "same",
                                        etag=False, prefix="x-ms-blob-"),
@@ -264,12 +283,12 @@ ROWS = {
 
     "CopyBlob":                    Row("PUT",    "",            "copy",      "W", 202, "written",
                                        absent="created", headers=SOURCE, source="source"),
-    # It has no x-ms-source-if-tags: neither Azure's page nor its libraries know one here.
+    # It has no x-ms-source-if-tags: neither Azure's page nor its libraries mention one.
     "CopyBlobFromUrl":             Row("PUT",    "",            "copy",      "W", 202, "written",
                                        absent="created", headers=SOURCE | SYNC, source="untagged source"),
-    "PutBlobFromUrl":              Row("PUT",    "",            "copy",      "W", 201, "written",
-                                       absent="created", headers=SOURCE | BLOCK_BLOB, source="source"),
-    # Only a lease without end lets a copy begin, and while it is pending no lease changes.
+    "PutBlobFromUrl":              Row("PUT",    "",            "create",    "W", 201, "written",
+                                       absent="created", headers=SOURCE | BLOCK_BLOB, source="blob source"),
+    # A copy can start only with an infinite lease, and no lease changes while it is pending.
     "AbortCopyBlob":               Row("PUT",    "copy",        "none",      "W", 204, "written",
                                        pending_copy, etag=False, headers=ABORT, query={"copyid": OTHER},
                                        states=("available", "leased")),
@@ -279,7 +298,7 @@ ROWS = {
     "PutBlock":                    Row("PUT",    "block",       "none",      "W", 201, "same",
                                        absent="created", etag=False, query=BLOCK_ID, body=b"block"),
     "PutBlockFromUrl":             Row("PUT",    "block",       "none",      "W", 201, "same",
-                                       absent="created", etag=False, query=BLOCK_ID, headers=SOURCE, source="untagged source"),
+                                       absent="created", etag=False, query=BLOCK_ID, headers=SOURCE, source="part source"),
     "PutBlockList":                Row("PUT",    "blocklist",   "create",    "W", 201, "written",
                                        absent="created", body=b"<BlockList />"),
     "GetBlockList":                Row("GET",    "blocklist",   "tags only", "R", 200, "same"),
@@ -291,14 +310,14 @@ ROWS = {
                                        append, "created", headers=APPEND_BLOB),
     "AppendBlock":                 Row("PUT",    "appendblock", "update",    "W", 201, "written", append, body=b"block"),
     "AppendBlockFromUrl":          Row("PUT",    "appendblock", "update",    "W", 201, "written",
-                                       append, headers=SOURCE, source="untagged source"),
+                                       append, headers=SOURCE, source="part source"),
     "SealAppendBlob":              Row("PUT",    "seal",        "untagged",  "W", 200, "written", append),
 
     "PutPageBlob":                 Row("PUT",    "",            "create",    "W", 201, "written",
                                        page, "created", headers=PAGE_BLOB | {"x-ms-blob-content-length": "512"}),
     "PutPage":                     Row("PUT",    "page",        "update",    "W", 201, "written", page, headers=WRITE, body=PAGE),
     "PutPageFromUrl":              Row("PUT",    "page",        "update",    "W", 201, "written",
-                                       page, headers=WRITE | SOURCE_PAGE, source="untagged source"),
+                                       page, headers=WRITE | SOURCE_PAGE, source="part source"),
     "ClearPages":                  Row("PUT",    "page",        "update",    "W", 201, "written", page, headers=CLEAR),
     "ResizePageBlob":              Row("PUT",    "properties",  "update",    "W", 200, "written",
                                        page, headers={"x-ms-blob-content-length": "2048"}),
@@ -309,11 +328,12 @@ ROWS = {
                                        page_and_snapshot, query={"prevsnapshot": LONG_AGO}),
 }
 
-# Table row, with what its route asks for → why the matrix has nothing to say about it.
+# Row of the operation table, with its route → why the matrix does not contain it.
 EXEMPT = {
     "CreateContainer":      "takes neither conditions nor leases, and meets nothing that could have them",
     "RestoreContainer":     "takes neither conditions nor leases, and meets nothing that could have them",
     "BlobBatchInContainer": "is a list of other operations, each with headers of its own",
+    "IncrementalCopyBlob":  "can only change a blob that it has made: see test_incremental_copy.py",
     "UpdateSequenceNumber x-ms-blob-sequence-number": "a number without an action is refused before any record is looked at",
     "GetPageRangesDiff x-ms-previous-snapshot-url": "is for managed disks and refused before any record is looked at",
 }

@@ -1,4 +1,4 @@
-"""What the matrix asks, and how it tries an operation again and again: send, compare the answer, look at what it did."""
+"""The combinations of the matrix, and how an operation is tried with each: send, compare the response, check the effect."""
 
 from collections.abc import Mapping
 from dataclasses import astuple, dataclass
@@ -27,14 +27,14 @@ FEW_ASKED = [Asked(), Asked("unmet"), Asked(None, "star"), Asked(None, None, "un
 
 @dataclass(frozen=True)
 class Grid:
-    """How much is asked of an operation."""
+    """The combinations of conditions for an operation."""
 
-    mixtures: bool  # of conditions, where it meets something without a lease
-    absent: list[Asked]  # where it meets nothing
-    leased: list[tuple[Sent, Asked]]  # where it meets a lease
+    mixtures: bool  # for an object without a lease
+    absent: list[Asked]  # for a missing object
+    leased: list[tuple[Sent, Asked]]  # for a leased object
 
     def asked_of(self, family: Family) -> list[Asked]:
-        """Reads take any mixture, writes one or two, and of what is ignored one at a time is enough."""
+        """Any combination for reads, one or two conditions for writes, and one at a time for conditions that are ignored."""
         if not self.mixtures:
             return LONE_ASKED
         if family == "read":
@@ -42,7 +42,7 @@ class Grid:
         return PAIRS_ASKED if len(expectations.HEEDS[family]) > 1 else [*LONE_ASKED, Asked("unmet", "unmet", "unmet", "unmet")]
 
     def leased_by(self, row: Row) -> list[tuple[Sent, Asked]]:
-        """The id of a lease operation is part of it: test_leases.py."""
+        """The id of a lease operation is one of its parameters: see test_leases.py."""
         return [case for case in self.leased if case[0] == "nothing" or "x-ms-lease-action" not in row.headers]
 
 
@@ -71,7 +71,7 @@ VOLATILE = ("Date", "x-ms-request-id")
 
 
 class Trial:
-    """Refused requests leave what they met as it was, so one blob serves many; after a success that changed it, a new one."""
+    """A refused request changes nothing, so one blob serves many requests; after a change, a new one is created."""
 
     def __init__(self, stage: Stage, row: Row, state: State = "available") -> None:
         self.stage, self.row, self.state = stage, row, state
@@ -79,7 +79,7 @@ class Trial:
         self._start: Start | None = None
 
     def send(self, asked: Asked, expected: Refusal | None, headers: Mapping[str, str] | None = None) -> None:
-        """The row's request with these conditions and further headers. What is not as expected is kept in `wrong`."""
+        """Send the request of the row with these conditions and further headers, and record deviations in `wrong`."""
         if self._start is None:
             self._start = self.row.prepare(self.stage, self.state)
             self._before = self._start.look()
@@ -114,7 +114,7 @@ class Trial:
             return "nothing changed"
         if (before["ETag"] != after["ETag"]) != (allowed == "written"):
             return f"the ETag was {before['ETag']} and is {after['ETag']}"
-        # A write without an id forgets the lease that ended (reference 3.4); a container remembers it.
+        # A write without an id resets an ended lease (reference 3.4); a container keeps it.
         kept = self.state if self.row.noun == "Container" or self.state in ("leased", "breaking") else "available"
         if allowed == "written" and after["x-ms-lease-state"] != kept:
             return f"the lease is {after['x-ms-lease-state']}"

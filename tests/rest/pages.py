@@ -1,4 +1,4 @@
-"""Requests about page blobs, for the tests of them."""
+"""Requests of the tests of page blobs."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -33,7 +33,7 @@ def snapshot(box: Box) -> str:
 
 
 def ranges(box: Box, headers: Mapping[str, str] | None = None, **query: str) -> list[tuple[int, int]]:
-    """Start and end (excluded) of what is there; cleared ranges are negative."""
+    """Start and end (exclusive) of the page ranges; cleared ranges are negative."""
     reply = box.blob("GET", comp="pagelist", headers=headers, query=query)
     assert reply.status == 200, reply.answer
     return ranges_in(reply)

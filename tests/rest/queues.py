@@ -1,4 +1,4 @@
-"""A queue of the test's own, and the few requests that almost every test of the Queue service begins with."""
+"""A queue of one test, and the requests that most tests of the Queue service begin with."""
 
 import http.client
 import uuid
@@ -63,7 +63,7 @@ class Box:
         return found(reply)
 
     def texts(self) -> list[str]:
-        """What is visible, in order."""
+        """The visible messages, in order."""
         reply = self.peek({"numofmessages": "32"})
         assert reply.status == 200
         return [message["MessageText"] for message in found(reply)]
@@ -72,7 +72,7 @@ class Box:
         return int(self.queue("GET", "metadata")["x-ms-approximate-messages-count"])
 
     def sas(self, sp: str = "", **fields: str) -> str:
-        """A service SAS for this queue, good for an hour unless a stored policy says how long."""
+        """A service SAS for this queue, valid for an hour unless a stored policy sets the expiry."""
         if sp:
             fields["sp"] = sp
         if "si" not in fields:
@@ -85,7 +85,7 @@ def document(text: str) -> bytes:
 
 
 def found(reply: Reply) -> list[dict[str, str]]:
-    """The messages of a list, each as its elements."""
+    """The messages of a list, each as a mapping of its elements."""
     return [{child.tag: child.text or "" for child in message} for message in reply.xml]
 
 

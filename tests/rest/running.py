@@ -1,6 +1,6 @@
-"""A whole server inside the test process: an App on a loop of its own, in a thread of its own, on ports of its own.
+"""A complete server inside the test process: an App on its own event loop, in its own thread, on its own ports.
 
-Time is moved, never waited for: `move_clock` asks the admin port, and `now` is what the server then believes.
+Tests move the clock instead of waiting: `move_clock` uses the admin port, and `now` is the server's time.
 """
 
 import asyncio
@@ -17,11 +17,14 @@ from typing import Any, TypeVar
 import uvloop
 
 from verditer.app import App
-from verditer.config import Config, Listen
+from verditer.config import PORTS, AdminPort, Config
 from verditer.services.account import DEVELOPMENT_ACCOUNT, DEVELOPMENT_KEY
+from verditer.serving.sockets import ListenAddress
 
 T = TypeVar("T")
-PATIENCE_SECONDS = 20.0  # starting or stopping takes longer than this only when something is broken
+ADMIN_TOKEN = "token-of-the-tests"
+ADMIN = {"Authorization": f"Bearer {ADMIN_TOKEN}"}
+PATIENCE_SECONDS = 20.0  # a start or stop that takes longer has failed
 
 
 class Running:
@@ -34,7 +37,7 @@ class Running:
         self.port = app.servers["blob"].port
         self.admin_port = app.servers["admin"].port
         self.base_url = f"http://127.0.0.1:{self.port}/{self.account}"
-        self.errors: list[str] = []  # what the server logged as going wrong: a test that causes one has found a bug
+        self.errors: list[str] = []  # errors in the server's log: a test that causes one has found a bug
         self._moved = 0.0
 
     @property
@@ -46,7 +49,7 @@ class Running:
         )
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Have the server's own loop do something: look into the store, collect."""
+        """Run a coroutine on the server's event loop, for example a read or a collection."""
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(PATIENCE_SECONDS)
 
     def now(self) -> float:
@@ -54,7 +57,7 @@ class Running:
 
     def move_clock(self, seconds: float) -> None:
         connection = http.client.HTTPConnection("127.0.0.1", self.admin_port, timeout=PATIENCE_SECONDS)
-        connection.request("POST", "/control/clock", json.dumps({"seconds": seconds}))
+        connection.request("POST", "/control/clock", json.dumps({"seconds": seconds}), ADMIN)
         assert connection.getresponse().status == 200
         connection.close()
         self._moved += seconds
@@ -62,17 +65,13 @@ class Running:
 
 @contextmanager
 def running(location: Path, *, in_memory: bool = False, database: str | None = None, **settings: Any) -> Iterator[Running]:
-    anywhere = Listen(port=0)
-    settings = {"silent": True, "test_control": True, "grace_seconds": 1.0} | settings
+    usual: dict[str, Any] = {"silent": True, "test_control": True, "grace_seconds": 1.0, "admin": AdminPort(token=ADMIN_TOKEN)}
+    settings = usual | settings
     config = Config(
         location=location,
         in_memory=in_memory,
         database=database,
-        blob=anywhere,
-        queue=anywhere,
-        table=anywhere,
-        file=anywhere,
-        admin=anywhere,
+        ports={row.name: ListenAddress(port=0) for row in PORTS},
         **settings,
     )
     loop = uvloop.new_event_loop()

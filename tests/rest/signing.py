@@ -1,4 +1,4 @@
-"""Shared Key and shared access signatures as a client makes them, written apart from the code that checks them."""
+"""Shared Key and shared access signatures of a client, implemented independently of the code that verifies them."""
 
 import base64
 import hashlib

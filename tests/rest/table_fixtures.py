@@ -1,4 +1,4 @@
-"""Fixtures of the Table tests: a client of the table port, and a table of the test's own. A test file imports both by name."""
+"""Fixtures of the Table tests: a client of the table port, and a table for each test. A test file imports both by name."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""A table of the test's own, and the few requests that almost every test of the Table service begins with."""
+"""A table of one test, and the requests that most tests of the Table service begin with."""
 
 import http.client
 import json
@@ -18,12 +18,12 @@ FULL = "application/json;odata=fullmetadata"
 
 
 class TableClient(Client):
-    """Signs as the Table service has it. JSON is sent and asked for, unless headers say otherwise; "" leaves a header out."""
+    """Signs for the Table service. Sends and accepts JSON unless the headers say otherwise; "" omits a header."""
 
     def __init__(self, server: Running, *, account: str | None = None) -> None:
         super().__init__(server, account=account)
         self.port = server.app.servers["table"].port
-        self.base = f"http://127.0.0.1:{server.port}/{server.account}"  # the Host header names the blob port: links repeat it
+        self.base = f"http://127.0.0.1:{self.port}/{server.account}"  # links repeat the Host header
         self._connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_SECONDS)
 
     def send(  # type: ignore[override]
@@ -108,13 +108,13 @@ class Box:
         return self.entity(method, body=known or {}, headers=headers | more.pop("headers", {}), **more)
 
     def query(self, filter: str = "", **options: Any) -> Reply:
-        """`top=5` becomes `$top`; `NextRowKey` and its like stay as they are."""
+        """`top=5` becomes `$top`; `NextRowKey` and similar names are unchanged."""
         more = {name: options.pop(name) for name in ("headers", "auth") if name in options}
         query = {(name if name[0].isupper() else f"${name}"): str(value) for name, value in options.items()}
         return self.client.send("GET", f"/{self.name}()", ({"$filter": filter} if filter else {}) | query, **more)
 
     def rows(self, filter: str = "", **options: Any) -> list[str]:
-        """The row keys that all pages of a query show."""
+        """The row keys of all pages of a query."""
         found: list[str] = []
         while True:
             reply = self.query(filter, **options)
@@ -126,7 +126,7 @@ class Box:
             options["NextRowKey"] = reply["x-ms-continuation-NextRowKey"]
 
     def sas(self, sp: str = "", **fields: str) -> str:
-        """A service SAS for this table, good for an hour unless a stored policy says how long."""
+        """A service SAS for this table, valid for an hour unless a stored policy sets the expiry."""
         if sp:
             fields["sp"] = sp
         if "si" not in fields:
@@ -173,7 +173,7 @@ def changeset(*parts: bytes) -> bytes:
 
 
 def answers(reply: Reply) -> list[Reply]:
-    """The answers inside a batch's answer."""
+    """The responses inside the response to a batch."""
     assert reply.status == 202, reply.body
     found = []
     for piece in reply.body.split(b"Content-Transfer-Encoding: binary\r\n\r\n")[1:]:

@@ -1,4 +1,4 @@
-"""What every answer has: common headers, error documents, and no body where none belongs."""
+"""Properties of every response: common headers, error documents, and no body where HTTP forbids one."""
 
 import re
 
@@ -52,7 +52,7 @@ def test_head_never_has_a_body(box: Box, name: str, headers: dict[str, str], ans
     box.put()
     reply = box.head(name, headers)
     assert (reply.answer, reply.body) == (answer, b"")
-    assert box.head().status == 200  # nothing was left on the connection
+    assert box.head().status == 200  # no bytes were left on the connection
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD"])

@@ -1,4 +1,4 @@
-"""Append blobs: create, append, seal; what is answered and what is refused."""
+"""Append blobs: create, append, seal; responses and errors."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -10,11 +10,11 @@ from tests.rest.checksums import crc64, md5
 from tests.rest.client import Box, Reply
 from tests.rest.running import Running
 from verditer.core.records.blob import Blob
-from verditer.core.records.content import Piece
+from verditer.core.records.content import Interval
 from verditer.core.records.record import Span
 from verditer.partition.engine import Transaction
 
-LARGE = b"0123456789abcdef" * 10_000  # more than lives in a row
+LARGE = b"0123456789abcdef" * 10_000  # more than an inline interval may have
 ENGINES = ("sqlite", "postgres")
 
 
@@ -64,7 +64,7 @@ def test_blocks_come_one_behind_the_other_whatever_their_size(box: Box) -> None:
 
 def test_many_small_blocks_move_to_an_extent_and_stay_what_they_were(box: Box) -> None:
     create(box)
-    blocks = [bytes([number]) * 60_000 for number in range(75)]  # 4.5 MB: more than is kept in rows
+    blocks = [bytes([number]) * 60_000 for number in range(75)]  # 4.5 MB: more than is kept inline
     etags = [append(box, block)["ETag"] for block in blocks]
     snapshot = box.blob("PUT", comp="snapshot")["x-ms-snapshot"]
     append(box, b"behind")
@@ -75,12 +75,12 @@ def test_many_small_blocks_move_to_an_extent_and_stay_what_they_were(box: Box) -
 
     def small(tx: Transaction) -> int:
         blob = next(one for one in tx.scan(Blob, Span(b"", b"\xff" * 64)) if one.etag == int(box.head()["ETag"].strip('"'), 16))
-        rows = list(tx.scan(Piece, Span(blob.content_id.to_bytes(8, "big"), (blob.content_id + 1).to_bytes(8, "big"))))
-        assert blob.pieces is not None
-        assert blob.pieces.small_bytes == sum(len(row.data) for row in rows)
-        return blob.pieces.small_bytes
+        rows = list(tx.scan(Interval, Span(blob.content_id.to_bytes(8, "big"), (blob.content_id + 1).to_bytes(8, "big"))))
+        assert blob.intervals is not None
+        assert blob.intervals.inline_bytes == sum(len(row.data) for row in rows)
+        return blob.intervals.inline_bytes
 
-    assert 0 < box.server.run(box.server.app.ctx.engine.scan((), small)) < 1_000_000
+    assert 0 < box.server.run(box.server.app.ctx.engine.read((), small, long=True)) < 1_000_000
 
 
 def test_checksums_are_verified_and_answered(box: Box) -> None:
@@ -88,7 +88,8 @@ def test_checksums_are_verified_and_answered(box: Box) -> None:
     plain = append(box, b"Hello World")
     assert plain["x-ms-content-crc64"] == "YeJLfssylmU="
     assert "Content-MD5" not in plain
-    assert append(box, b"x", {"Content-MD5": md5(b"x")})["Content-MD5"] == md5(b"x")
+    checked = append(box, b"x", {"Content-MD5": md5(b"x")})
+    assert (checked["Content-MD5"], "x-ms-content-crc64" in checked) == (md5(b"x"), False)
     assert append(box, b"x", {"x-ms-content-crc64": crc64(b"x")})["x-ms-content-crc64"] == crc64(b"x")
     assert append(box, b"x", {"Content-MD5": md5(b"y")}).answer == (400, "Md5Mismatch")
     assert append(box, LARGE, {"x-ms-content-crc64": crc64(b"y")}).answer == (400, "Crc64Mismatch")
@@ -255,7 +256,7 @@ def test_add_permission_is_enough_to_append(box: Box) -> None:
 
 
 def test_the_number_of_blocks_has_a_limit(box: Box, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("verditer.services.blob.append.MAX_APPENDED_BLOCKS", 2)
+    monkeypatch.setattr("verditer.services.blob.kinds.append.MAX_APPENDED_BLOCKS", 2)
     create(box)
     assert [append(box, b"x").answer for _ in range(3)] == [(201, None), (201, None), (409, "BlockCountExceedsLimit")]
     assert box.get().body == b"xx"

@@ -1,4 +1,4 @@
-"""Blob Batch: many deletes or changes of tier in one request, each with an authorization and an answer of its own."""
+"""Blob Batch: many deletes or tier changes in one request, each with its own authorization and response."""
 
 from collections.abc import Iterator, Sequence
 from email.utils import formatdate
@@ -8,7 +8,7 @@ import pytest
 
 from tests.conftest import watched
 from tests.rest import signing
-from tests.rest.client import NOBODY, VERSION, Box, Reply
+from tests.rest.client import ANONYMOUS, VERSION, Box, Reply
 from tests.rest.running import Running
 
 BOUNDARY = "batch_1d2c"
@@ -146,8 +146,8 @@ def test_every_part_is_authorized_by_itself(box: Box) -> None:
 def test_the_batch_is_authorized_too(box: Box) -> None:
     box.put("a")
     parts = [part(box, 0, "a")]
-    assert submit(box, parts, auth=NOBODY).answer == (401, "NoAuthenticationInformation")
-    assert submit(box, parts, container=True, auth=NOBODY).answer == (401, "NoAuthenticationInformation")
+    assert submit(box, parts, auth=ANONYMOUS).answer == (401, "NoAuthenticationInformation")
+    assert submit(box, parts, container=True, auth=ANONYMOUS).answer == (401, "NoAuthenticationInformation")
     assert box.names() == ["a"]
     assert answers(submit(box, parts, container=True, auth=box.sas("r")))[0].status == 202
 
@@ -195,5 +195,12 @@ def test_a_part_that_is_no_request_is_refused(box: Box, text: str) -> None:
     assert submit(box, [f"Content-Type: application/http\r\nContent-ID: 0\r\n\r\n{text}\r\n"]).answer == (400, "InvalidInput")
 
 
-def test_a_part_has_no_version_of_its_own(box: Box) -> None:
-    assert submit(box, [part(box, 0, "a", headers=[("x-ms-version", VERSION)])]).answer == (400, "InvalidInput")
+@pytest.mark.parametrize("version", [VERSION, "2019-12-12", "nonsense"])
+@pytest.mark.parametrize("signed", ["key", "sas"])
+def test_a_part_may_name_a_version_and_is_served_in_the_version_of_the_batch(box: Box, version: str, signed: str) -> None:
+    """The object_store crate names one in every part. Blob Batch: the version of the batch is used for all subrequests."""
+    box.put("a")
+    sas = box.sas("d") if signed == "sas" else ""
+    (found,) = answers(submit(box, [part(box, 0, "a", headers=[("x-ms-version", version)], sas=sas)]))
+    assert found.code == (202, None)
+    assert found.headers["x-ms-version"] == VERSION

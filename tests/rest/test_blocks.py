@@ -6,10 +6,10 @@ from collections.abc import Iterable
 import pytest
 
 from tests.rest.checksums import crc64, md5
-from tests.rest.client import NOBODY, Box, Client, Reply
+from tests.rest.client import ANONYMOUS, Box, Client, Reply
 
 A, B, C = (base64.b64encode(letter.encode()).decode() for letter in ("block-a", "block-b", "block-c"))
-BIG = 70_000  # more than a block may have to live beside its record
+BIG = 70_000  # too large to be inline
 
 
 def latest(*ids: str) -> str:
@@ -39,7 +39,9 @@ def test_a_staged_block_answers_with_the_checksum_that_was_asked_for(box: Box) -
     assert "ETag" not in plain  # contract B3
     assert "Last-Modified" not in plain
     checked = box.put_block(A, b"data", headers={"Content-MD5": md5(b"data")})
-    assert checked["Content-MD5"] == md5(b"data")
+    assert (checked["Content-MD5"], "x-ms-content-crc64" in checked) == (md5(b"data"), False)
+    both = box.put_block(A, b"data", headers={"Content-MD5": md5(b"data"), "x-ms-version": "2026-10-06"})
+    assert (both["Content-MD5"], both["x-ms-content-crc64"]) == (md5(b"data"), crc64(b"data"))
 
 
 def test_staged_blocks_are_invisible_until_they_are_committed(box: Box) -> None:
@@ -75,7 +77,7 @@ def test_a_list_makes_a_blob_of_its_blocks_in_list_order(box: Box, size: int) ->
     assert blob.body == b"c" * size + b"a" * size + b"c" * size
     assert (blob["ETag"], blob["Last-Modified"]) == (reply["ETag"], reply["Last-Modified"])
     assert (blob.metadata, blob["Content-Type"], blob["x-ms-tag-count"]) == ({"k": "v"}, "a/b", "1")
-    assert "Content-MD5" not in blob  # nobody computed one
+    assert "Content-MD5" not in blob  # no checksum was computed
     assert blocks(box) == {"CommittedBlocks": [(C, size), (A, size), (C, size)], "UncommittedBlocks": []}
 
 
@@ -311,5 +313,5 @@ def test_anonymous_readers_see_committed_blocks_only(client: Client) -> None:
         ({"blocklisttype": "all"}, 401),
     )
     for query, status in cases:
-        assert box.blob("GET", comp="blocklist", query=query, auth=NOBODY).status == status
+        assert box.blob("GET", comp="blocklist", query=query, auth=ANONYMOUS).status == status
     assert box.blob("GET", comp="blocklist", query={"blocklisttype": "all"}, auth=box.sas("r")).status == 200

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.rest.client import BOM, NOBODY, Box
+from tests.rest.client import ANONYMOUS, BOM, Box
 
 
 def document(*identifiers: str) -> bytes:
@@ -84,4 +84,4 @@ def test_nobody_without_the_key_sees_or_sets_an_acl(box: Box) -> None:
     for auth in (box.client.account_sas("racwdl"), box.sas("racwdl")):
         assert box.container("GET", "acl", auth=auth).answer == (403, "AuthorizationFailure")
         assert box.container("PUT", "acl", auth=auth).answer == (403, "AuthorizationFailure")
-    assert box.container("GET", "acl", auth=NOBODY).answer == (401, "NoAuthenticationInformation")
+    assert box.container("GET", "acl", auth=ANONYMOUS).answer == (401, "NoAuthenticationInformation")

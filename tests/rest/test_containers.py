@@ -192,3 +192,8 @@ def test_blobs_never_change_the_etag_of_their_container(box: Box) -> None:
     box.acquire()
     after = box.container("HEAD")
     assert (after["ETag"], after["Last-Modified"]) == (before["ETag"], before["Last-Modified"])
+
+
+def test_rename_container_is_refused_as_azure_refuses_it(box: Box) -> None:
+    reply = Box(box.client).container("PUT", "rename", {"x-ms-source-container-name": box.name})
+    assert (reply.answer, reply.detail("QueryParameterName")) == ((400, "InvalidQueryParameterValue"), "comp")

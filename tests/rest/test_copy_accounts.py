@@ -1,4 +1,4 @@
-"""Copies between two accounts of one server: the right to the source comes with its URL or with a token of its own."""
+"""Copies between two accounts of one server: the URL or a token authorizes reading the source."""
 
 import copy as copies_of
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ def server(two_accounts: Running) -> Iterator[Running]:
 
 @pytest.fixture
 def other(server: Running) -> Iterator[Box]:
-    """A container of the other account, with a source in it."""
+    """A container of the other account, with a source blob."""
     view = copies_of.copy(server)
     view.account = OTHER
     client = Client(view)

@@ -1,4 +1,4 @@
-"""A copy inside the server names the same bytes: nothing moves, either side changes alone, and the collector takes neither's."""
+"""A copy inside the server shares the bytes: none are copied, changes affect one side only, and the collector removes neither."""
 
 from collections.abc import Iterator
 
@@ -11,12 +11,12 @@ from tests.rest.copies import copy, copy_now, signed, url
 from tests.rest.pages import MIB, PAGE, TIB
 from tests.rest.running import Running
 from verditer.core.records.blob import Blob
-from verditer.core.records.content import ExtentUse, SharedContent, SharedGarbage
+from verditer.core.records.content import ExtentReferences, SharedContent, SharedGarbage
 from verditer.core.records.record import Record, Span
 from verditer.core.records.settings import SettingsChange
 from verditer.services.settings import change_settings
 
-LARGE = bytes(range(256)) * 1000  # an extent of its own
+LARGE = bytes(range(256)) * 1000  # stored as an extent
 EVERYTHING = Span(b"", b"\xff" * 64)
 
 
@@ -33,11 +33,11 @@ def extents(box: Box) -> set[str]:
 
 
 def count(box: Box, kind: type[Record]) -> int:
-    return box.server.run(box.server.app.engine.scan((), lambda tx: len(list(tx.scan(kind, EVERYTHING)))))
+    return box.server.run(box.server.app.engine.read((), lambda tx: len(list(tx.scan(kind, EVERYTHING))), long=True))
 
 
 def collect(box: Box, days: float = 2) -> None:
-    """Long after, so that whatever nothing names is gone."""
+    """Collect at a much later time, so that all unreferenced extents are removed."""
     box.server.move_clock(days * 86400)
     box.server.run(box.server.app.collector.collect())
 
@@ -48,7 +48,7 @@ def put_pages(box: Box, name: str, start: int, data: bytes) -> None:
 
 
 def make(box: Box, kind: str) -> bytes:
-    """A source of each kind, partly in extents and partly in rows. What it reads as, up to its last byte."""
+    """A source of each blob type, partly in extents and partly inline. Returns its content."""
     if kind == "small":
         box.put("source", b"small")
         return b"small"
@@ -86,7 +86,7 @@ KINDS = pytest.mark.parametrize("kind", ["small", "block", "blocks", "append", "
 def test_no_byte_moves(box: Box, kind: str) -> None:
     data = make(box, kind)
     before = extents(box)
-    for form in (copy, copy_now)[: 1 if kind in ("append", "page") else 2]:  # the synchronous one takes block blobs only
+    for form in (copy, copy_now)[: 1 if kind in ("append", "page") else 2]:  # the synchronous copy accepts block blobs only
         assert form(box, signed(box)).status == 202
         assert box.get("copy").body == data
     assert extents(box) == before
@@ -116,15 +116,15 @@ def test_the_source_outlives_its_copies(box: Box, kind: str) -> None:
 @KINDS
 def test_when_all_are_gone_the_bytes_go_too(box: Box, kind: str) -> None:
     collect(box)
-    before = extents(box), count(box, SharedGarbage), count(box, SharedContent), count(box, ExtentUse)
+    before = extents(box), count(box, SharedGarbage), count(box, SharedContent), count(box, ExtentReferences)
     make(box, kind)
     copy(box, url(box))
-    copy(box, url(box, "copy"), "copy")  # onto itself
+    copy(box, url(box, "copy"), "copy")  # onto the source itself
     for name in ("source", "copy"):
         box.blob("DELETE", name)
     collect(box)
     collect(box)
-    assert (extents(box), count(box, SharedGarbage), count(box, SharedContent), count(box, ExtentUse)) == before
+    assert (extents(box), count(box, SharedGarbage), count(box, SharedContent), count(box, ExtentReferences)) == before
 
 
 @KINDS
@@ -163,11 +163,12 @@ def test_appending_to_one_side_leaves_the_other_as_it_is(box: Box) -> None:
     assert box.get("source").body == data + b"source"
 
 
-def test_a_copied_append_blob_is_sealed_when_asked_and_only_then(box: Box) -> None:
+def test_a_copied_append_blob_is_sealed_when_asked_or_when_its_source_is(box: Box) -> None:
     make(box, "append")
     assert box.blob("PUT", "source", "seal").status == 200
     copy(box, url(box))
-    assert "x-ms-blob-sealed" not in box.head("copy")
+    assert box.head("copy")["x-ms-blob-sealed"] == "true"
+    assert box.blob("PUT", "copy", "appendblock", body=b"x").answer == (409, "BlobIsSealed")
     copy(box, url(box), "sealed", {"x-ms-seal-blob": "true"})
     assert box.head("sealed")["x-ms-blob-sealed"] == "true"
 
@@ -176,7 +177,7 @@ def test_writing_pages_on_one_side_leaves_the_other_as_it_is(box: Box) -> None:
     data = make(box, "page")
     copy(box, url(box))
     assert box.head("copy")["x-ms-blob-sequence-number"] == "7"
-    put_pages(box, "copy", 0, b"c" * (400 * PAGE))  # over all of the shared extent
+    put_pages(box, "copy", 0, b"c" * (400 * PAGE))  # overwrites the whole shared extent
     put_pages(box, "source", 10 * PAGE, b"s" * PAGE)
     collect(box)
     assert box.get("copy").body == b"c" * (400 * PAGE) + data[400 * PAGE :]
@@ -220,11 +221,11 @@ def test_a_version_is_copied_over_the_blob_to_bring_it_back(box: Box) -> None:
 
 
 def test_a_source_is_marked_once(box: Box) -> None:
-    """Sharing is a note in the source's record, not a write that readers could see."""
+    """Sharing marks the source's record and is not visible to clients."""
     box.put("source", LARGE)
     before = box.head("source")
     copy(box, url(box))
     after = box.head("source")
     assert (after["ETag"], after["Last-Modified"]) == (before["ETag"], before["Last-Modified"])
-    blobs = box.server.run(box.server.app.engine.scan((), lambda tx: list(tx.scan(Blob, EVERYTHING))))
+    blobs = box.server.run(box.server.app.engine.read((), lambda tx: list(tx.scan(Blob, EVERYTHING)), long=True))
     assert {blob.name for blob in blobs if blob.shared} >= {"source", "copy"}

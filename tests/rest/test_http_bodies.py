@@ -9,8 +9,9 @@ import pytest
 
 from tests.rest.http_wire import PATIENCE_SECONDS, Wire, echo, pace, request, serving
 from verditer.core.errors import StorageError
-from verditer.rest.message import ClientGone, Request, Response
-from verditer.rest.server import Handler, HttpLimits
+from verditer.rest.http.message import ClientGone, Request, Response
+from verditer.rest.http.server import Handler, HttpLimits
+from verditer.rest.statuses import STATUS
 
 __all__ = ["pace"]  # a fixture
 pytestmark = pytest.mark.usefixtures("pace")
@@ -76,11 +77,11 @@ def test_a_chunked_body_arrives_whole(piece_bytes: int) -> None:
 def test_the_handler_knows_the_length_before_it_reads(lines: list[str], body: bytes, length: int | None) -> None:
     lengths: list[int | None] = []
 
-    async def remember(request: Request) -> Response:
+    async def bounded_cache(request: Request) -> Response:
         lengths.append(request.body.length)
         return Response(status=200, headers=[])
 
-    with serving(remember) as server:
+    with serving(bounded_cache) as server:
         server.ask(request("PUT", "/", *lines) + body)
     assert lengths == [length]
 
@@ -103,7 +104,7 @@ def test_a_body_past_the_limit_is_refused_as_soon_as_it_is_known(framing: str, b
         try:
             await request.body.read_all(10)
         except StorageError as error:
-            return Response(status=error.code.status, headers=[])
+            return Response(status=STATUS[error.code.error_class], headers=[])
         return Response(status=200, headers=[])
 
     with serving(reads_ten) as server:
@@ -327,7 +328,7 @@ def test_a_body_whose_source_fails_is_cut_off(length: int | None) -> None:
     handler = streaming([b"abc"], length=length, failure=RuntimeError("disk"))
     with serving(handler, errors=True) as server, pytest.raises((EOFError, ConnectionError)):
         server.ask(request())
-    assert [record.getMessage() for record in server.errors] == ["An answer broke off after 3 bytes."]
+    assert [record.getMessage() for record in server.errors] == ["a response was cut off after 3 bytes"]
 
 
 @pytest.mark.parametrize("pieces", [[b"abc"], [b"abcd", b"efgh"]])

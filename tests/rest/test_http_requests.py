@@ -3,8 +3,8 @@
 import pytest
 
 from tests.rest.http_wire import Wire, echo, pace, request, serving
-from verditer.rest.message import Request, Response
-from verditer.rest.server import HttpLimits
+from verditer.rest.http.message import Request, Response
+from verditer.rest.http.server import HttpLimits
 
 __all__ = ["pace"]  # a fixture
 pytestmark = pytest.mark.usefixtures("pace")
@@ -24,11 +24,11 @@ def test_a_request_is_handed_on_as_it_was_sent() -> None:
 def test_header_names_are_found_in_lower_case_and_repeated_lines_are_joined() -> None:
     seen: list[Request] = []
 
-    async def remember(request: Request) -> Response:
+    async def bounded_cache(request: Request) -> Response:
         seen.append(request)
         return Response(status=200, headers=[])
 
-    with serving(remember) as server:
+    with serving(bounded_cache) as server:
         server.ask(request("GET", "/", "Accept: a", "ACCEPT: b", "x-ms-meta-Latin: \xe9"))
     assert seen[0].headers == {"host": "localhost", "accept": "a,b", "x-ms-meta-latin": "\xe9"}
     assert seen[0].raw_headers[1:3] == [("Accept", "a"), ("ACCEPT", "b")]
@@ -210,4 +210,4 @@ def test_an_unexpected_failure_is_logged_once_and_answered_as_internal_error() -
         answer = wire.send(request("GET", "/a?sig=secret")).answer()
         assert wire.ended()
     assert (answer.status, answer.header("x-ms-error-code")) == (500, "InternalError")
-    assert [record.getMessage() for record in server.errors] == ["GET /a failed."]
+    assert [record.getMessage() for record in server.errors] == ["GET /a failed"]

@@ -1,4 +1,4 @@
-"""Lease Blob and Lease Container: the whole outcome table of reference 3.3, on both, and what the answers carry."""
+"""Lease Blob and Lease Container: the complete outcome table of reference 3.3, and the headers of the responses."""
 
 import pytest
 
@@ -17,7 +17,7 @@ NO_RENEW = "LeaseIsBrokenAndCannotBeRenewed"
 
 
 def bring_to(box: Box, state: str, name: str | None, seconds: int = 60) -> None:
-    """A lease that was acquired as A, in this state now."""
+    """A lease that was acquired with the id A and is now in this state."""
     if name is not None:
         box.put(name)
     if state == "available":
@@ -138,6 +138,18 @@ def test_a_break_tells_when_the_lease_is_free(box: Box, name: str | None, second
     box.server.move_clock(time)
     assert state_of(box, name) == "broken"
     assert box.lease("acquire", name=name).status == 201
+
+
+@ON
+def test_the_last_second_of_a_break_is_told_as_one(box: Box, name: str | None) -> None:
+    """A client asks until it is told 0, and then takes the lease to be broken."""
+    bring_to(box, "available", name)
+    box.acquire(-1, name, A)
+    box.lease("break", {"x-ms-lease-break-period": "3"}, name)
+    box.server.move_clock(2.5)
+    assert (box.lease("break", name=name)["x-ms-lease-time"], state_of(box, name)) == ("1", "breaking")
+    box.server.move_clock(0.5)
+    assert (box.lease("break", name=name)["x-ms-lease-time"], state_of(box, name)) == ("0", "broken")
 
 
 @ON

@@ -1,11 +1,11 @@
-"""List Blobs: order, prefix, delimiter, what is included, what each entry says."""
+"""List Blobs: order, prefix, delimiter, include options, and the contents of each entry."""
 
 from xml.etree.ElementTree import Element
 
 import pytest
 
 from tests.rest.checksums import md5
-from tests.rest.client import NOBODY, Box
+from tests.rest.client import ANONYMOUS, Box
 
 
 def items(box: Box, **query: str) -> list[Element]:
@@ -188,4 +188,4 @@ def test_a_write_is_listed_at_once(box: Box) -> None:
 def test_leases_and_conditions_do_not_matter_to_a_listing(box: Box) -> None:
     box.acquire(-1, None)
     assert box.page(headers={"If-None-Match": "*", "If-Match": '"0x1"'}).status == 200
-    assert box.page(auth=NOBODY).status == 401
+    assert box.page(auth=ANONYMOUS).status == 401

@@ -1,15 +1,18 @@
 """List Containers: order, prefix, pages, metadata."""
 
 import uuid
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from tests.rest.client import Box, Client
+from tests.rest.running import running
 
 
 @pytest.fixture
 def group(client: Client) -> list[Box]:
-    """Five containers with a prefix nobody else has, in the order of their names."""
+    """Five containers with a unique prefix, in the order of their names."""
     prefix = f"g{uuid.uuid4().hex[:12]}-"
     boxes = [Box(client, prefix + name) for name in ("0", "a", "a-b", "b", "z9")]
     for box in reversed(boxes):
@@ -112,3 +115,35 @@ def test_a_deleted_container_is_listed_no_more(client: Client, group: list[Box])
     # contract G2
     group[2].container("DELETE")
     assert names(client, prefix=prefix_of(group))[0] == [box.name for box in group if box is not group[2]]
+
+
+@pytest.fixture
+def new_client(tmp_path: Path) -> Iterator[Client]:
+    """Of a server on which nobody has switched logging on."""
+    with running(tmp_path, in_memory=True) as server:
+        client = Client(server)
+        yield client
+        client.close()
+
+
+def test_the_container_of_the_logs_is_made_by_logging_and_listed_on_request(new_client: Client) -> None:
+    """Seen on Azure with `include=system`."""
+    client = new_client
+
+    def listed(**query: str) -> list[str]:
+        reply = client.send("GET", "", {"comp": "list", "prefix": "$logs", **query})
+        return [one.findtext("Name") or "" for one in reply.xml.iter("Container")]
+
+    logs, service = Box(client, "$logs"), {"restype": "service", "comp": "properties"}
+    assert logs.container("PUT").answer == (400, "InvalidResourceName")
+    logging = "<Logging><Version>1.0</Version><Delete>true</Delete><Read>false</Read><Write>false</Write>{}</Logging>"
+    retention = "<RetentionPolicy><Enabled>false</Enabled></RetentionPolicy>"
+    document = f"<StorageServiceProperties>{logging.format(retention)}</StorageServiceProperties>"
+    assert client.send("PUT", "", service, body=document.encode()).status == 202
+    assert (listed(), listed(include="system"), listed(include="metadata,system")) == ([], ["$logs"], ["$logs"])
+    assert logs.container("PUT").answer == (409, "ContainerAlreadyExists")
+    assert logs.put("blob/2026/01/01/log").status == 201
+    assert logs.container("DELETE").answer == (403, "AuthorizationFailure")
+    document = document.replace("<Delete>true", "<Delete>false")
+    assert client.send("PUT", "", service, body=document.encode()).status == 202
+    assert listed(include="system") == ["$logs"]

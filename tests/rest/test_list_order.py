@@ -1,4 +1,4 @@
-"""In which order List Blobs tells the properties of a blob: that of Azure's own answers, for whoever reads them in passing."""
+"""The order of the properties in List Blobs is Azure's, for clients that parse the response as a stream."""
 
 from tests.rest.client import Box
 
@@ -10,9 +10,9 @@ def properties(box: Box) -> list[str]:
 def test_what_becomes_of_an_archived_blob_stands_between_its_tier_and_since_when(box: Box) -> None:
     box.put(headers={"x-ms-access-tier": "Archive"})
     assert box.blob("PUT", comp="tier", headers={"x-ms-access-tier": "Hot"}).status == 202
-    told = properties(box)
-    first = told.index("BlobType")
-    assert told[first : first + 6] == [
+    shown = properties(box)
+    first = shown.index("BlobType")
+    assert shown[first : first + 6] == [
         "BlobType",
         "AccessTier",
         "ArchiveStatus",

@@ -95,7 +95,7 @@ def test_an_ordinary_name_is_not_encoded(box: Box) -> None:
 
 @pytest.fixture
 def crowd(box: Box) -> list[str]:
-    """Names that try to confuse a marker, in order."""
+    """Names that could confuse a marker, in order."""
     for name in (*ODD_NAMES, "a", "a\x01", "a/", "a/b", "a/b/c", "a/bc", "a0", "aa", "b" * 8, "b" * 9):
         box.put(name)
     return [name for name, _ in walk(box, 5000)]
@@ -137,7 +137,7 @@ def test_a_snapshot_without_its_blob_position_is_not_lost_between_pages(box: Box
     box.put("b")
     moments = [box.blob("PUT", "b", "snapshot")["x-ms-snapshot"] for _ in range(3)]
     first = box.page({"maxresults": "2", "include": "snapshots"}).xml.findtext("NextMarker") or ""
-    box.blob("DELETE", "b", query={"snapshot": moments[2]})  # the very entry the marker names
+    box.blob("DELETE", "b", query={"snapshot": moments[2]})  # the entry that the marker refers to
     rest = box.page({"marker": first, "include": "snapshots"})
     assert [item.findtext("Snapshot") for item in rest.xml.find("Blobs") or ()] == [None]
 

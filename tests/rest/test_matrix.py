@@ -1,10 +1,11 @@
-"""Every built operation on blobs and containers × conditional headers × lease states, against what the reference says.
+"""Every implemented operation on blobs and containers × conditional headers × lease states, compared with the reference.
 
-`matrix_rows.py` has the operations, `expectations.py` what is expected of them, `matrix_trial.py` how they are tried.
+`matrix_rows.py` lists the operations, `expectations.py` computes the expected results, `matrix_trial.py` sends the requests.
 
-The whole grid is tried on a store in memory. PostgreSQL takes twice the time, so there it is reduced: each operation still meets
-every lease state with every kind of id, a pending copy, and each condition alone, met and unmet. Left out are mixtures of
-conditions, which no engine sees, and most conditions of what is leased or absent. `pytest -m soak` tries the whole grid there.
+The complete grid runs on a store in memory. PostgreSQL takes twice the time, so its grid is reduced: each operation is tried
+with every lease state and every kind of id, with a pending copy, and with each condition alone, met and unmet. It omits
+combinations of conditions, which do not reach an engine, and most conditions on leased or missing objects. `pytest -m soak` runs
+the complete grid on PostgreSQL too.
 """
 
 import threading
@@ -27,7 +28,7 @@ from verditer.rest.operation import Level, Op
 from verditer.rest.operations.blob import OPERATIONS
 
 OPERATION = pytest.mark.parametrize("operation", ROWS)
-# To an archived blob no copy begins.
+# No copy to an archived blob can start.
 UNDER_COPY = pytest.mark.parametrize(
     "operation", [name for name, row in ROWS.items() if row.noun == "Blob" and row.prepare is not archived]
 )
@@ -38,28 +39,28 @@ BUILT = [op for op in OPERATIONS if op.is_built and op.route.level in LEVELS.val
 
 
 @dataclass(frozen=True)
-class Ground:
+class Matrix:
     server: Running
     grid: Grid
 
 
 @pytest.fixture(scope="module", params=["memory", "postgres", pytest.param("postgres, whole", marks=pytest.mark.soak)])
-def ground(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:
-    """Some ten thousand requests, and none of them about disks."""
+def matrix(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Matrix]:
+    """About ten thousand requests, none of which concerns the disk."""
     in_memory = request.param == "memory"
     database = None if in_memory else request.getfixturevalue("databases").make_database()
     with running(tmp_path_factory.mktemp("matrix"), in_memory=in_memory, database=database) as server:
-        yield Ground(server, REDUCED if request.param == "postgres" else WHOLE)
+        yield Matrix(server, REDUCED if request.param == "postgres" else WHOLE)
 
 
 @pytest.fixture
-def grid(ground: Ground) -> Grid:
-    return ground.grid
+def grid(matrix: Matrix) -> Grid:
+    return matrix.grid
 
 
 @pytest.fixture
-def server(ground: Ground) -> Iterator[Running]:
-    yield from watched(ground.server)
+def server(matrix: Matrix) -> Iterator[Running]:
+    yield from watched(matrix.server)
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +78,7 @@ def stage(client: Client, slow: dict[str, str]) -> Stage:
 
 
 def settled_as(stage: Stage, row: Row) -> ExitStack:
-    """The account's settings that a row needs."""
+    """The account settings that a row needs."""
     stack = ExitStack()
     if row.settings:
         stack.enter_context(settled(stage.server, **row.settings))
@@ -88,7 +89,7 @@ def settled_as(stage: Stage, row: Row) -> ExitStack:
 
 
 def found_by(row: Row) -> Op:
-    """The row of the table that a request of this row of the matrix finds."""
+    """The operation that a request of this row of the matrix is routed to."""
     given = row.query | row.headers
     restype = given.get("restype", "container" if row.noun == "Container" else "")
     for op in OPERATIONS:
@@ -115,12 +116,12 @@ def test_every_operation_with_a_source_says_what_its_conditions_are() -> None:
     assert [name for name, row in ROWS.items() if (row.source is None) != (found_by(row).source_guard is None)] == []
 
 
-# --- what an operation meets --------------------------------------------------------------------------------------------------
+# --- conditions and leases ----------------------------------------------------------------------------------------------------
 
 
 @OPERATION
 def test_conditions_decide_as_the_reference_says(stage: Stage, grid: Grid, operation: str) -> None:
-    # contract B1, B2, B3, G4, G7
+    # contract B1, B2, B3, G4, G7; race E10
     row = ROWS[operation]
     trial = Trial(stage, row, "leased" if row.headers.get("x-ms-lease-action") == "break" else "available")
     with settled_as(stage, row):
@@ -163,7 +164,7 @@ def test_the_lease_decides_before_the_conditions(stage: Stage, grid: Grid, opera
 
 
 @UNDER_COPY
-@pytest.mark.parametrize("state", ["available", "leased"])  # a copy begins under no other lease, and keeps it as it is
+@pytest.mark.parametrize("state", ["available", "leased"])  # a copy starts with no other lease, and does not change it
 def test_a_pending_copy_decides_before_the_lease(stage: Stage, grid: Grid, operation: str, state: State) -> None:
     # contract L5, G4, G7
     row = ROWS[operation].under_copy()
@@ -187,7 +188,7 @@ def decided(row: Row, state: State, sent: Sent, asked: Asked, *, copied: bool = 
 
 
 def lease_outcome(row: Row, state: State) -> Refusal | None:
-    """What a lease operation itself makes of the state, once the conditions are met (reference 3.3)."""
+    """The result of a lease operation in each state when the conditions are met (reference 3.3)."""
     action = row.headers.get("x-ms-lease-action")
     if action == "acquire" and state == "breaking":
         return 409, "LeaseIsBreakingAndCannotBeAcquired"
@@ -205,7 +206,7 @@ def test_conditions_of_a_source_decide_as_the_reference_says(stage: Stage, grid:
     row = ROWS[operation]
     assert row.source is not None
     etag = stage.head("source")["ETag"]
-    stage.acquire(-1, "source", HOLDER)  # the lease of a source matters to nobody: reference 1.3
+    stage.acquire(-1, "source", HOLDER)  # the lease of a source is ignored: reference 1.3
     trial = Trial(stage, row)
     for asked in grid.asked_of(row.source):
         expected = expectations.illegal(row.source, asked) or expectations.unmet(row.source, asked)
@@ -217,7 +218,7 @@ def test_conditions_of_a_source_decide_as_the_reference_says(stage: Stage, grid:
 def test_a_source_that_does_not_exist_is_told_whatever_is_asked_of_it(stage: Stage, grid: Grid, operation: str) -> None:
     # contract G7
     trial = Trial(stage, ROWS[operation])
-    # Measured on Azure: Copy Blob within an account says it plainly (reference 1.3).
+    # Measured on Azure for Copy Blob within one account (reference 1.3).
     expected = (404, "BlobNotFound" if operation == "CopyBlob" else "CannotVerifyCopySource")
     absent = {"x-ms-copy-source": signed(stage, "absent")}
     for asked in grid.absent:

@@ -1,4 +1,4 @@
-"""Operations that have a row and no implementation say so by name. The rows themselves are the list of cases."""
+"""Operations that have a row and no implementation answer 501 with their name. The test cases are the rows themselves."""
 
 import pytest
 

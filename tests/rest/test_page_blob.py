@@ -1,4 +1,4 @@
-"""Page blobs: create, write, clear, resize; sequence numbers; what is answered and what is refused."""
+"""Page blobs: create, write, clear, resize; sequence numbers; responses and errors."""
 
 from collections.abc import Callable, Iterator
 

@@ -1,6 +1,7 @@
 """Random page writes, clears, resizes, snapshots and collections agree with a model of plain bytes, on every engine.
 
-The model keeps for each page its bytes and the number of the write that put them there. `VERDITER_SEED=n` replays a run.
+The model stores for each page its bytes and the number of the change that wrote them, or of the change that
+cleared it. `VERDITER_SEED=n` replays a run.
 """
 
 import os
@@ -15,7 +16,14 @@ from tests.conftest import watched
 from tests.rest.client import Box
 from tests.rest.pages import PAGE, clear, create, ranges, resize, snapshot, write
 from tests.rest.running import Running
-from verditer.core.records.content import ClosedView, ExtentUse, FormerPiece, Piece, SmallPiece, View
+from verditer.core.records.content import (
+    ClosedContentView,
+    ContentView,
+    ExtentReferences,
+    FormerInterval,
+    InlineInterval,
+    Interval,
+)
 from verditer.core.records.record import Record, Span
 from verditer.partition.engine import Transaction
 
@@ -23,7 +31,7 @@ ENGINES = ("sqlite", "postgres")
 STEPS = 120
 PAGES = 1000
 EVERYTHING = Span(b"", b"\xff" * 64)
-KINDS: tuple[type[Record], ...] = (Piece, FormerPiece, SmallPiece, View, ClosedView, ExtentUse)
+KINDS: tuple[type[Record], ...] = (Interval, FormerInterval, InlineInterval, ContentView, ClosedContentView, ExtentReferences)
 
 
 @pytest.fixture(params=ENGINES)
@@ -33,14 +41,15 @@ def server(request: pytest.FixtureRequest) -> Iterator[Running]:
 
 @dataclass
 class State:
-    """Page number → (which write, its bytes)."""
+    """Page number → (which change, its bytes), and page number → which change cleared it after the first snapshot."""
 
     pages: dict[int, tuple[int, bytes]]
+    cleared: dict[int, int]
     size: int  # in pages
-    writes: int  # how many there were
+    changes: int  # number of writes and clears
 
     def copy(self) -> "State":
-        return State(dict(self.pages), self.size, self.writes)
+        return State(dict(self.pages), dict(self.cleared), self.size, self.changes)
 
     def bytes(self) -> bytes:
         return b"".join(self.pages[page][1] if page in self.pages else bytes(PAGE) for page in range(self.size))
@@ -49,8 +58,9 @@ class State:
         return _ranges(set(self.pages), set())
 
     def difference(self, previous: "State") -> list[tuple[int, int]]:
-        written = {page for page, (number, _) in self.pages.items() if number > previous.writes}
-        return _ranges(written, {page for page in previous.pages if page not in self.pages and page < self.size})
+        written = {page for page, (number, _) in self.pages.items() if number > previous.changes}
+        cleared = {page for page, number in self.cleared.items() if number > previous.changes}
+        return _ranges(written, cleared | {page for page in previous.pages if page not in self.pages and page < self.size})
 
 
 def _ranges(written: set[int], cleared: set[int]) -> list[tuple[int, int]]:
@@ -65,12 +75,13 @@ def _ranges(written: set[int], cleared: set[int]) -> list[tuple[int, int]]:
 
 
 class Run:
-    """One blob, its model, and the snapshots that are alive."""
+    """One blob, its model, and its existing snapshots."""
 
     def __init__(self, box: Box, chance: random.Random) -> None:
         self.box = box
         self.chance = chance
-        self.state = State({}, PAGES, 0)
+        self.state = State({}, {}, PAGES, 0)
+        self.has_snapshots = False
         self.snapshots: dict[str, State] = {}
         assert create(box, PAGES * PAGE).status == 201
 
@@ -89,20 +100,23 @@ class Run:
     def write(self) -> None:
         if not self.state.size:
             return
-        first, count = self.place(self.chance.choice([1, 2, 8, 128, 129, 300]))  # 128 pages are the most that live in a row
+        first, count = self.place(self.chance.choice([1, 2, 8, 128, 129, 300]))  # at most 128 pages are stored inline
         data = self.chance.randbytes(count * PAGE)
         assert write(self.box, first * PAGE, data).status == 201
-        self.state.writes += 1
+        self.state.changes += 1
         for number in range(count):
-            self.state.pages[first + number] = (self.state.writes, data[number * PAGE : (number + 1) * PAGE])
+            self.state.cleared.pop(first + number, None)
+            self.state.pages[first + number] = (self.state.changes, data[number * PAGE : (number + 1) * PAGE])
 
     def clear(self) -> None:
         if not self.state.size:
             return
         first, count = self.place(self.chance.choice([1, 3, 50, 400]))
         assert clear(self.box, first * PAGE, (first + count) * PAGE).status == 201
+        self.state.changes += 1
         for page in range(first, first + count):
-            self.state.pages.pop(page, None)
+            if self.state.pages.pop(page, None) is not None or page in self.state.cleared:
+                self.state.cleared |= {page: self.state.changes} if self.has_snapshots else {}
 
     def place(self, count: int) -> tuple[int, int]:
         count = min(count, self.state.size)
@@ -113,8 +127,10 @@ class Run:
         assert resize(self.box, size * PAGE).status == 200
         self.state.size = size
         self.state.pages = {page: kept for page, kept in self.state.pages.items() if page < size}
+        self.state.cleared = {page: number for page, number in self.state.cleared.items() if page < size}
 
     def snapshot(self) -> None:
+        self.has_snapshots = True
         self.snapshots[snapshot(self.box)] = self.state.copy()
 
     def drop_snapshot(self) -> None:
@@ -124,7 +140,7 @@ class Run:
             del self.snapshots[name]
 
     def collect(self) -> None:
-        self.box.server.move_clock(120)  # further than any reader reaches back: what was let go is really removed
+        self.box.server.move_clock(120)  # beyond the horizon: garbage is really removed
         self.box.server.run(self.box.server.app.collector.collect())
 
     def check(self) -> None:
@@ -143,7 +159,7 @@ class Run:
                 self.check_range(kept, {"snapshot": name} if name else {})
 
     def check_range(self, state: State, query: dict[str, str]) -> None:
-        """A few bytes somewhere, most often inside of a piece."""
+        """A few bytes at a random position, mostly inside an interval."""
         start = self.chance.randrange(state.size * PAGE)
         end = min(state.size * PAGE, start + self.chance.choice([1, 700, 5000]))
         asked = {"x-ms-range": f"bytes={start}-{end - 1}"}
@@ -159,28 +175,28 @@ def test_random_changes_agree_with_a_model_and_leave_nothing_behind(
     # contract G2, G3
     seed = int(os.environ.get("VERDITER_SEED") or random.randrange(1 << 32))
     print(f"VERDITER_SEED={seed}")  # shown when the test fails
-    monkeypatch.setattr("verditer.services.blob.spill.SMALL_BYTES", 1 << 16)  # small pieces move to an extent often
+    monkeypatch.setattr("verditer.services.content.compaction.COMPACT_ABOVE_BYTES", 1 << 16)  # compact often
     before = stored(box.server)
     run = Run(box, random.Random(seed))
     for _ in range(STEPS):
         run.step()
     run.check()
     if number == 0:
-        assert create(box, PAGE).status == 201  # snapshots outlive what they were taken of
-        run.state, run.box = State({}, 1, 0), box
+        assert create(box, PAGE).status == 201  # snapshots remain after the blob was overwritten
+        run.state, run.box = State({}, {}, 1, 0), box
         for name, kept in run.snapshots.items():
             assert box.get(query={"snapshot": name}).body == kept.bytes()
     if number == 1:
         assert box.container("DELETE").status == 202
     else:
         assert box.blob("DELETE", headers={"x-ms-delete-snapshots": "include"}).status == 202
-    run.collect()  # lets the extents go
+    run.collect()  # releases the extents
     run.collect()  # removes them
     assert stored(box.server) <= before
 
 
 def stored(server: Running) -> set[str]:
-    """Every row about pieces, and every extent."""
+    """Every row of interval maps, and every extent."""
 
     def look(tx: Transaction) -> set[str]:
         return {f"{kind.TABLE} {row.key().hex()}" for kind in KINDS for row in tx.scan(kind, EVERYTHING)}
@@ -188,4 +204,4 @@ def stored(server: Running) -> set[str]:
     async def extents() -> set[str]:
         return {extent async for extent, _ in server.app.ctx.extents.list()}
 
-    return server.run(server.app.ctx.engine.scan((), look)) | server.run(extents())
+    return server.run(server.app.ctx.engine.read((), look, long=True)) | server.run(extents())

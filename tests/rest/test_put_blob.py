@@ -1,4 +1,4 @@
-"""Put Blob of a block blob: what is stored, what is answered, what is refused."""
+"""Put Blob of a block blob: stored state, responses, errors."""
 
 import re
 
@@ -9,11 +9,11 @@ from tests.rest.client import Box, Reply
 
 ETAG = re.compile(r'"0x[0-9A-F]+"')
 PUT = [("x-ms-blob-type", "BlockBlob"), ("x-ms-version", "2015-02-21")]
-LARGE = b"0123456789abcdef" * 10_000  # more than lives beside the record
+LARGE = b"0123456789abcdef" * 10_000  # too large to be inline
 
 
 def target(box: Box) -> str:
-    """A request line for those who write the whole request themselves."""
+    """A request line for tests that write the complete request."""
     return f"/{box.server.account}{box.path}/blob?{box.sas('w')}"
 
 
@@ -120,7 +120,7 @@ def test_a_refused_write_leaves_the_blob_as_it_was(box: Box, headers: dict[str, 
     before = box.put(body=b"old", headers={"x-ms-meta-kept": "yes"})
     if "x-ms-meta-a" in headers and not headers["x-ms-meta-a"].isascii():
         headers = {"x-ms-meta-a": headers["x-ms-meta-a"].encode().decode("latin-1")}
-    sas = box.sas("w", blob="blob")  # a signature over the headers would only get in the way
+    sas = box.sas("w", blob="blob")  # without a signature over the headers
     assert box.put(body=b"new", headers=headers, auth=sas).answer == (400, code)
     after = box.get()
     assert (after.body, after["ETag"], after.metadata) == (b"old", before["ETag"], {"kept": "yes"})

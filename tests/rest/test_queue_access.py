@@ -1,4 +1,4 @@
-"""Who may do what to a queue: Shared Key, Lite, account SAS, service SAS with and without a stored policy, nobody."""
+"""Authorization of queue operations: Shared Key, Lite, account SAS, service SAS with and without a stored policy, anonymous."""
 
 import base64
 import hashlib
@@ -8,7 +8,7 @@ from email.utils import formatdate
 
 import pytest
 
-from tests.rest.client import NOBODY, VERSION, Reply
+from tests.rest.client import ANONYMOUS, VERSION, Reply
 from tests.rest.queues import Box, QueueClient, document, found, queue_sas
 from tests.rest.running import Running
 
@@ -97,6 +97,17 @@ def test_a_sas_ends_at_its_expiry(queue: Box) -> None:
     assert queue.get(auth=sas).answer == (403, "AuthenticationFailed")
 
 
+def test_a_request_line_that_was_let_in_is_not_let_in_by_other_credentials_or_later(queue: Box) -> None:
+    sas = queue.client.account_sas("ap", se=queue.client.moment(60))
+    assert [queue.put(auth=sas).status, queue.put(auth=sas).status] == [201, 201]  # the route cache has the line now
+    both = queue.put(auth=sas, headers={"Authorization": "Bearer x"})
+    assert both.answer == (403, "AuthenticationFailed")
+    assert queue.put(auth=sas.replace("sp=ap", "sp=a")).answer == (403, "AuthenticationFailed")
+    assert queue.put(auth=sas).status == 201
+    queue.server.move_clock(61)
+    assert queue.put(auth=sas).answer == (403, "AuthenticationFailed")
+
+
 def test_an_account_sas_for_another_service_is_refused(queue: Box) -> None:
     assert queue.get(auth=queue.client.account_sas("p", ss="b")).answer == (403, "AuthorizationServiceMismatch")
 
@@ -115,7 +126,7 @@ def test_older_tokens_sign_less(queue: Box, version: str, layout: tuple[str, ...
     text = "\n".join(fields.get(name, "") for name in layout)
     digest = hmac.new(base64.b64decode(queue.server.key), text.encode(), hashlib.sha256).digest()
     query = {"sp": "r", "se": fields["se"], "sv": version, "sig": base64.b64encode(digest).decode(), "peekonly": "true"}
-    assert queue.messages("GET", query, auth=NOBODY).status == 200
+    assert queue.messages("GET", query, auth=ANONYMOUS).status == 200
 
 
 def test_a_stored_policy_gives_what_the_token_leaves_out_and_takes_it_back_at_once(queue: Box) -> None:
@@ -179,7 +190,7 @@ def test_a_host_may_name_the_account(queue: Box) -> None:
 
 def test_nobody_reaches_nothing(queue: Box) -> None:
     for *_, ask in OPERATIONS.values():
-        assert ask(queue, NOBODY).answer == (401, "NoAuthenticationInformation")
+        assert ask(queue, ANONYMOUS).answer == (401, "NoAuthenticationInformation")
 
 
 def test_a_receipt_works_with_a_sas_and_survives_unescaped(queue: Box) -> None:

@@ -1,4 +1,4 @@
-"""Put, Get, Peek, Update, Delete, Clear: the life of a message, on every engine. Time is moved, never waited for."""
+"""Put, Get, Peek, Update, Delete, Clear: all message operations, on every engine. Tests move the clock instead of waiting."""
 
 import re
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ def seconds_between(message: dict[str, str], first: str, second: str) -> float:
     return (parsedate_to_datetime(message[second]) - parsedate_to_datetime(message[first])).total_seconds()
 
 
-# What answers look like
+# Responses
 
 
 def test_put_tells_what_it_stored_and_nothing_of_the_text(queue: Box) -> None:
@@ -73,7 +73,7 @@ def test_before_2016_put_answered_without_a_body(queue: Box) -> None:
     "text", ["", " two  blanks ", "line\nbreak\ttab", "carriage\rreturn", "ünï ✓ \U0001f600", "]]>&amp;<b/>"]
 )
 def test_a_text_comes_back_as_it_was_sent(queue: Box, text: str) -> None:
-    body = document(text).replace(b"\r", b"&#13;")  # a plain one is a line feed to any XML parser
+    body = document(text).replace(b"\r", b"&#13;")  # XML parsers turn a plain one into a line feed
     assert queue.messages("POST", body=body).status == 201
     assert queue.texts() == [text]
 
@@ -356,7 +356,7 @@ def test_an_expired_message_is_gone_for_everyone(queue: Box) -> None:
     assert queue.update(message, 0).answer == (404, "MessageNotFound")
     assert queue.delete(message).answer == (404, "MessageNotFound")
     assert [taken["MessageText"] for taken in queue.taken(32)] == ["long"]
-    assert queue.count() == 1  # the Get removed what it met
+    assert queue.count() == 1  # Get removed the expired messages it met
 
 
 def test_a_message_may_expire_while_it_is_held(queue: Box) -> None:

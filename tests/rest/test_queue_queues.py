@@ -1,4 +1,4 @@
-"""Queues themselves: create, delete, list, metadata, access policies, and what the service says about itself."""
+"""Queues: create, delete, list, metadata, access policies, service properties and stats."""
 
 import http.client
 import json
@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import watched
-from tests.rest.client import BOM, NOBODY, VERSION
+from tests.rest.client import ANONYMOUS, BOM, VERSION
 from tests.rest.queues import Box, QueueClient
-from tests.rest.running import Running, running
-from verditer.core.records.container import Forgotten
+from tests.rest.running import ADMIN, Running, running
+from verditer.core.records.container import Tombstone
 from verditer.core.records.queue import Message, Queue
 from verditer.core.records.record import Record, Span, span_of
 
 EVERYTHING = Span(b"", b"\xff" * 64)
-KINDS: tuple[type[Record], ...] = (Message, Forgotten)
+KINDS: tuple[type[Record], ...] = (Message, Tombstone)
 
 
 @pytest.fixture(params=("sqlite", "postgres"))
@@ -90,13 +90,17 @@ def test_the_collector_leaves_nothing_of_deleted_cleared_and_expired_messages(qu
 
     async def ids() -> list[int]:
         names = [box.name for box in (queue, deleted, cleared)]
-        return await app.engine.scan((), lambda tx: [each.id for each in tx.scan(Queue, EVERYTHING) if each.name in names])
+        return await app.engine.read(
+            (), lambda tx: [each.id for each in tx.scan(Queue, EVERYTHING) if each.name in names], long=True
+        )
 
     async def collect() -> int:
-        """What is left of the messages, and of the memory of what is to be removed."""
+        """The remaining messages, tombstones and counters."""
         await app.collector.collect()
         spans = [span_of(id) for id in known]
-        return await app.engine.scan((), lambda tx: sum(len(list(tx.scan(kind, span))) for kind in KINDS for span in spans))
+        return await app.engine.read(
+            (), lambda tx: sum(len(list(tx.scan(kind, span))) for kind in KINDS for span in spans), long=True
+        )
 
     known = queue.server.run(ids())
     for number in range(3):
@@ -184,7 +188,7 @@ def test_a_list_echoes_what_was_asked_and_shows_metadata_on_request(client: Queu
     Box(client, prefix + "a").create({"x-ms-meta-Colour": "a<b"})
     Box(client, prefix + "b").create()
     reply = client.send("GET", "", {"comp": "list", "prefix": prefix, "include": "metadata", "maxresults": "9"})
-    base = f"http://127.0.0.1:{client.server.port}/{client.account}/"
+    base = f"http://127.0.0.1:{client.port}/{client.account}/"
     assert (
         reply.body
         == BOM
@@ -261,9 +265,9 @@ def test_service_properties_are_kept_section_by_section_and_have_nothing_of_blob
     reply = client.send("GET", "", query)
     assert [child.tag for child in reply.xml] == ["Logging", "HourMetrics", "MinuteMetrics", "Cors"]
     asked = {"Origin": "http://a.example", "Access-Control-Request-Method": "POST"}
-    preflight = client.send("OPTIONS", "/some-queue/messages", headers=asked, auth=NOBODY)
+    preflight = client.send("OPTIONS", "/some-queue/messages", headers=asked, auth=ANONYMOUS)
     assert (preflight.status, preflight["Access-Control-Allow-Origin"]) == (200, "http://a.example")
-    other = client.send("OPTIONS", "/some-queue", headers={**asked, "Origin": "http://b.example"}, auth=NOBODY)
+    other = client.send("OPTIONS", "/some-queue", headers={**asked, "Origin": "http://b.example"}, auth=ANONYMOUS)
     assert other.answer == (403, "CorsPreflightFailure")
     listed = client.send("GET", "", {"comp": "list"}, {"Origin": "http://a.example"})
     assert listed["Access-Control-Allow-Origin"] == "http://a.example"
@@ -284,7 +288,7 @@ def test_a_reset_account_has_no_queues(tmp_path: Path) -> None:
         queue = Box(client).create()
         queue.put()
         admin = http.client.HTTPConnection("127.0.0.1", server.admin_port)
-        admin.request("POST", "/control/reset", json.dumps({"account": client.account}))
+        admin.request("POST", "/control/reset", json.dumps({"account": client.account}), ADMIN)
         assert admin.getresponse().status == 200
         admin.close()
         assert b"<Queues />" in client.send("GET", "", {"comp": "list"}).body

@@ -1,4 +1,4 @@
-"""Defects reported of servers like this one that show when requests come one after another. The parallel ones are elsewhere."""
+"""Defects of other servers that sequential requests can show. Those that need parallel requests are in tests/simulation."""
 
 import pytest
 

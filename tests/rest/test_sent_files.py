@@ -15,11 +15,11 @@ import pytest
 
 from tests.rest.client import Box
 from tests.rest.http_wire import PATIENCE_SECONDS, Wire, request, serving
-from verditer.rest import tls
-from verditer.rest.message import FileBody, FilePart, Request, Response
-from verditer.rest.outlet import Outlet
-from verditer.rest.server import HttpLimits
-from verditer.services.blob.read import LONG_SLICE, StoredBody
+from verditer.rest.http.message import FileBody, FilePart, Request, Response
+from verditer.rest.http.sendfile import SocketFileSender
+from verditer.rest.http.server import HttpLimits
+from verditer.services.content.reading import LONG_SLICE, StoredBody
+from verditer.serving import tls
 from verditer.stream.local import THREADS, LocalExtents
 
 MIB = 1 << 20
@@ -169,13 +169,13 @@ def test_a_client_that_reads_slowly_gets_everything(files: Files) -> None:
 
 def test_a_file_waits_for_the_bytes_before_it(files: Files, monkeypatch: pytest.MonkeyPatch) -> None:
     unsent: list[int] = []
-    original = Outlet.__init__
+    original = SocketFileSender.__init__
 
-    def opened(outlet: Outlet, transport: asyncio.Transport) -> None:
+    def opened(sender: SocketFileSender, transport: asyncio.Transport) -> None:
         unsent.append(transport.get_write_buffer_size())
-        original(outlet, transport)
+        original(sender, transport)
 
-    monkeypatch.setattr(Outlet, "__init__", opened)
+    monkeypatch.setattr(SocketFileSender, "__init__", opened)
     target = (f"/1/{MIB - 1}" + f"/0/{MIB}") * 16
     with serving(files.handler) as server, server.connect(receive_buffer_bytes=65_536) as wire:
         assert wire.send(request("GET", target)).answer().body == (LARGE[1:MIB] + LARGE[:MIB]) * 16

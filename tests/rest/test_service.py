@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.rest.client import NOBODY, Box, Client, Reply
-from verditer.rest.exchange import LATEST_VERSION
+from tests.rest.client import ANONYMOUS, Box, Client, Reply
+from verditer.rest.stages import LATEST_VERSION
 
 PROPERTIES = {"restype": "service", "comp": "properties"}
 STATS = {"restype": "service", "comp": "stats"}
@@ -140,7 +140,7 @@ def test_the_secondary_endpoint_reads_and_never_writes(box: Box) -> None:
 
 def preflight(client: Client, path: str = "", **headers: str) -> Reply:
     sent = {name.replace("_", "-"): value for name, value in headers.items()}
-    return client.send("OPTIONS", path, headers=sent, auth=NOBODY)
+    return client.send("OPTIONS", path, headers=sent, auth=ANONYMOUS)
 
 
 def test_a_preflight_is_answered_by_the_first_rule_that_fits(box: Box) -> None:
@@ -192,7 +192,7 @@ def test_a_request_without_a_version_gets_the_accounts_default(client: Client) -
         assert client.send("PUT", "", query, body=body.encode()).status == 202
 
     sas = client.account_sas("l", ss="b", srt="s")
-    plain = sas.replace("sv=", "unused=")  # no signature holds, but the answer says which version it speaks
+    plain = sas.replace("sv=", "unused=")  # the signature is invalid, but the response has the version
     set_default("2017-04-17")
     assert client.send("GET", "", {"comp": "list"}, version=None, auth=plain)["x-ms-version"] == "2017-04-17"
     set_default("")

@@ -1,16 +1,17 @@
-"""Account settings: from a file, from the environment, through the control API; and that they count at once."""
+"""Account settings: from a file, from the environment, through the control API; a change takes effect at once."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.rest.client import NOBODY, Box, Client
+from tests.rest.client import ANONYMOUS, Box, Client
 from tests.rest.history import PLAIN, ask_admin, settle, settled
 from tests.rest.running import Running, running
-from verditer import cli
 from verditer.config import SettingsFile, read_settings_file, settings_from, with_settings
 from verditer.core.records.settings import SettingsChange
+from verditer.flag_parser import parser
+from verditer.flags import config_from
 from verditer.services.account import development_accounts
 
 ACCOUNT = "devstoreaccount1"
@@ -60,25 +61,25 @@ def test_get_account_information_tells_what_is_set(server: Running, box: Box) ->
     settle(server, sku="Premium_LRS", kind="BlockBlobStorage", hierarchical_namespace=True)
     for path in ("/", box.path, f"{box.path}/blob"):
         reply = box.client.send("GET", path, {"restype": "account", "comp": "properties"})
-        told = (reply["x-ms-sku-name"], reply["x-ms-account-kind"], reply["x-ms-is-hns-enabled"])
-        assert told == ("Premium_LRS", "BlockBlobStorage", "true")
+        shown = (reply["x-ms-sku-name"], reply["x-ms-account-kind"], reply["x-ms-is-hns-enabled"])
+        assert shown == ("Premium_LRS", "BlockBlobStorage", "true")
 
 
 def test_an_account_without_public_access_lets_nobody_open_a_container(server: Running, box: Box) -> None:
     public = {"x-ms-blob-public-access": "container"}
     assert box.container("PUT", "acl", public).status == 200
     box.put()
-    assert box.get(auth=NOBODY).status == 200
+    assert box.get(auth=ANONYMOUS).status == 200
     settle(server, public_access=False)
-    assert box.get(auth=NOBODY).answer == (401, "NoAuthenticationInformation")
-    assert box.get(auth=NOBODY, version="2018-11-09").answer == (409, "PublicAccessNotPermitted")
+    assert box.get(auth=ANONYMOUS).answer == (401, "NoAuthenticationInformation")
+    assert box.get(auth=ANONYMOUS, version="2018-11-09").answer == (409, "PublicAccessNotPermitted")
     assert box.container("PUT", "acl", public).answer == (409, "PublicAccessNotPermitted")
     assert box.container("PUT", "acl").status == 200
     other = Box(box.client)
     assert other.container("PUT", headers=public).answer == (409, "PublicAccessNotPermitted")
     assert other.container("PUT").status == 201
     settle(server, public_access=True)
-    assert box.get(auth=NOBODY).status == 401  # Set Container ACL has closed it
+    assert box.get(auth=ANONYMOUS).status == 401  # Set Container ACL has closed it
 
 
 def test_the_store_keeps_settings_and_the_file_holds_at_every_start(tmp_path: Path) -> None:
@@ -174,7 +175,7 @@ def test_a_file_that_is_not_there_and_an_account_that_is_not_known_are_mistakes(
 
 def test_the_command_line_finds_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def settings(*flags: str) -> dict[str, object]:
-        return cli._config(cli._parser().parse_args(flags)).accounts[ACCOUNT].settings.given()
+        return config_from(parser().parse_args(flags)).accounts[ACCOUNT].settings.given()
 
     named = tmp_path / "named.toml"
     named.write_text("[defaults]\nversioning = true\n")

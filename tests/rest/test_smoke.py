@@ -1,4 +1,4 @@
-"""The whole slice once, on every engine: what is written through REST is read back through REST, conditions and leases hold."""
+"""A short pass through all layers, on every engine: write, read back, conditions, leases."""
 
 import base64
 from collections.abc import Iterator
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.conftest import watched
-from tests.rest.client import NOBODY, Box
+from tests.rest.client import ANONYMOUS, Box
 from tests.rest.running import Running
 
 ENGINES = ("sqlite", "postgres")
@@ -84,11 +84,11 @@ def test_listing_pages_are_complete_and_in_order(box: Box) -> None:
 def test_an_access_level_counts_at_once(box: Box) -> None:
     # contract G2
     box.put()
-    assert box.get(auth=NOBODY).status == 401
+    assert box.get(auth=ANONYMOUS).status == 401
     assert box.container("PUT", "acl", {"x-ms-blob-public-access": "blob"}).status == 200
-    assert box.get(auth=NOBODY).status == 200
+    assert box.get(auth=ANONYMOUS).status == 200
     assert box.container("PUT", "acl").status == 200
-    assert box.get(auth=NOBODY).status == 401
+    assert box.get(auth=ANONYMOUS).status == 401
 
 
 def test_a_deleted_container_takes_its_blobs_along_and_may_come_back_empty(box: Box) -> None:

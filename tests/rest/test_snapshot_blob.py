@@ -1,4 +1,4 @@
-"""Snapshot Blob: what a snapshot takes along, and what it leaves."""
+"""Snapshot Blob: which properties a snapshot has."""
 
 import re
 

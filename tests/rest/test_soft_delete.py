@@ -1,4 +1,4 @@
-"""Soft delete of blobs: what is kept when a blob is overwritten or deleted, for how long, how it comes back or goes for good."""
+"""Soft delete of blobs: what is kept after an overwrite or delete, the retention, undelete and permanent delete."""
 
 from collections.abc import Iterator
 
@@ -13,7 +13,7 @@ from verditer.core.records.blob import DeletedBlob, DeletedSnapshot
 from verditer.core.records.content import Inline, Layout
 from verditer.core.records.record import Record, Span
 
-LARGE = b"0123456789abcdef" * 10_000  # more than lives in a row
+LARGE = b"0123456789abcdef" * 10_000  # too large to be inline
 
 
 @pytest.fixture(autouse=True)
@@ -158,7 +158,7 @@ def test_retention_is_decided_at_the_deletion_and_ends_by_the_clock(box: Box) ->
     box.blob("DELETE", "long")
     settle(box.server, blob_soft_delete_days=0)
     box.server.move_clock(2 * DAY)
-    assert kinds(box, "deleted") == ["deleted blob"]  # before anything was collected
+    assert kinds(box, "deleted") == ["deleted blob"]  # before the collector ran
     assert kinds(box, "snapshots,deleted", prefix="short") == ["deleted snapshot"]
     assert undelete(box, "short").status == 200
     assert box.get("short").answer == (404, "BlobNotFound")
@@ -183,11 +183,11 @@ def test_the_collector_removes_what_has_been_kept_long_enough(box: Box) -> None:
 
 
 def rows(box: Box, *records: type[Record]) -> int:
-    """How many there are in the whole store, once the collector has been there."""
+    """The number of records in the whole store after the collector ran."""
     collect(box.server)
     everything = Span(b"", b"\xff" * 64)
     return box.server.run(
-        box.server.app.engine.scan((), lambda tx: sum(len(list(tx.scan(record, everything))) for record in records))
+        box.server.app.engine.read((), lambda tx: sum(len(list(tx.scan(record, everything))) for record in records), long=True)
     )
 
 

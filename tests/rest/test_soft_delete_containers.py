@@ -1,4 +1,4 @@
-"""Soft delete of containers: listed with their version, restored with all they held, gone when their retention has passed."""
+"""Soft delete of containers: listed with their version, restored with their blobs, removed after their retention."""
 
 from collections.abc import Iterator
 from xml.etree.ElementTree import Element
@@ -18,7 +18,7 @@ def soft_delete(server: Running) -> Iterator[None]:  # noqa: F811
 
 
 def listed(box: Box, include: str = "deleted,metadata", **query: str) -> list[Element]:
-    """The containers of this box's name, over all pages."""
+    """The containers with this name, over all pages."""
     found: list[Element] = []
     marker = ""
     while True:
@@ -100,7 +100,7 @@ def test_a_container_is_gone_when_its_retention_has_passed(box: Box) -> None:
     box.put("a", b"x" * 100_000)
     box.container("DELETE")
     version = version_of(box)
-    settle(box.server, container_soft_delete_days=0)  # what was decided at the deletion counts
+    settle(box.server, container_soft_delete_days=0)  # the retention at the time of the deletion applies
     box.server.move_clock(7 * DAY + 1)
     assert listed(box) == []
     assert restore(box, version).answer == (404, "ContainerNotFound")

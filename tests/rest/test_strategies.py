@@ -1,4 +1,4 @@
-"""The three ways to write beside others: whoever comes last, whoever saw the latest, whoever holds the lease."""
+"""The three concurrency strategies: last writer wins, optimistic with an ETag, pessimistic with a lease."""
 
 from tests.rest.client import Box
 
@@ -10,7 +10,7 @@ def test_without_condition_or_lease_the_last_writer_wins(box: Box) -> None:
     assert box.get().body == b"second"
 
 
-def test_with_an_etag_whoever_saw_the_latest_version_wins(box: Box) -> None:
+def test_with_an_etag_the_writer_that_saw_the_latest_version_wins(box: Box) -> None:
     # contract G1, B1
     seen = box.put(body=b"first")["ETag"]
     assert box.put(body=b"second", headers={"If-Match": seen}).status == 201
@@ -18,7 +18,7 @@ def test_with_an_etag_whoever_saw_the_latest_version_wins(box: Box) -> None:
     assert box.get().body == b"second"
 
 
-def test_with_a_lease_whoever_holds_it_wins(box: Box) -> None:
+def test_with_a_lease_its_holder_wins(box: Box) -> None:
     # contract G1, L3
     box.put(body=b"first")
     lease = box.acquire()

@@ -1,4 +1,4 @@
-"""Structured bodies over HTTP: uploads prove their segments, downloads carry theirs, and nothing damaged is stored."""
+"""Structured bodies over HTTP: uploads and downloads have segments with checksums, and no corrupt body is stored."""
 
 import base64
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ def wrapped(content: bytes, segment_bytes: int = 4 * MIB) -> bytes:
 
 
 def unwrapped(message: bytes) -> tuple[bytes, list[int]]:
-    """The content and the sizes of its segments, every checksum compared."""
+    """The content and the sizes of its segments, after checking every checksum."""
     version, length, flags, count = unpack("<BQHH", message[:13])
     assert (version, length, flags) == (1, len(message), 1)
     content, sizes, at = b"", list[int](), 13

@@ -1,4 +1,4 @@
-"""Who may do what with tables: the service's own Shared Key, account SAS, table SAS with key ranges, stored policies."""
+"""Authorization of table operations: the Shared Key of Table, account SAS, table SAS with key ranges, stored policies."""
 
 import pytest
 
@@ -81,7 +81,7 @@ def test_each_letter_opens_its_operations(
 @pytest.mark.parametrize("verb", ["PUT", "MERGE"])
 @pytest.mark.parametrize("kind", ["table", "account"])
 def test_only_the_header_makes_an_update_of_an_upsert(box: Box, kind: str, verb: str) -> None:  # T111, T113, T729
-    """Otherwise who may update could create."""
+    """Otherwise a caller who may only update could create."""
     sas = box.sas("u") if kind == "table" else box.client.account_sas("u", srt="o")
     for query, headers in (
         ({"if-match": "*"}, {}),
@@ -203,7 +203,7 @@ def test_half_a_range_is_refused(box: Box) -> None:  # T713
 
 
 def test_a_bound_that_is_empty_is_none(box: Box) -> None:
-    """It is signed like one that is left out, and whoever holds the token may leave it out."""
+    """An empty field is signed like a missing one, and a caller may omit it."""
     for partition in ("p", "q"):
         box.insert(partition)
     assert box.rows(auth=box.sas("r", epk="p", erk="")) == box.rows(auth=box.sas("r", epk="p")) == ["r"]

@@ -1,4 +1,4 @@
-"""Entity group transactions over raw HTTP: the form of answers, all or nothing, and how lenient the reading is."""
+"""Entity group transactions over HTTP: the form of responses, atomicity, and lenient parsing."""
 
 import json
 
@@ -175,14 +175,14 @@ def test_a_query_may_stand_alone_in_a_batch(box: Box) -> None:  # T606, T613
 
 
 def test_what_a_query_in_a_batch_does_not_find_is_told_inside(box: Box) -> None:  # T613
-    for path, told in (
+    for path, expected in (
         (path_of(box.name, "p", "none"), (404, "ResourceNotFound")),
         ("/nowhere()", (404, "TableNotFound")),
         (f"/{box.name}()?$filter=((", (400, "InvalidInput")),
     ):
         reply = box.client.send("POST", "/$batch", headers=BATCH, body=query_part(box, path) + b"--batch_1--\r\n")
         [answer] = answers(reply)
-        assert refusal(answer) == told
+        assert refusal(answer) == expected
 
 
 def test_the_secondary_answers_queries_in_batches_and_makes_no_changes(box: Box) -> None:  # T901
@@ -192,7 +192,7 @@ def test_the_secondary_answers_queries_in_batches_and_makes_no_changes(box: Box)
         body = query_part(box, path_of(box.name, "p", "r")).replace(box.client.base.encode(), base.encode())
         [answer] = answers(client.send("POST", "/$batch", headers=BATCH, body=body + b"--batch_1--\r\n"))
         assert answer.status == 200
-    assert send_batch(client, box.part("PUT", "x")).answer == (403, "InsufficientAccountPermissions")
+    assert refusal(send_batch(client, box.part("PUT", "x"))) == (403, "InsufficientAccountPermissions")
     assert box.rows() == ["r"]
     client.close()
 
@@ -214,7 +214,7 @@ def test_a_header_that_comes_twice_in_a_part_is_both(box: Box) -> None:  # T130,
 
 
 def test_the_head_of_a_part_is_no_longer_than_it_needs_to_be(box: Box) -> None:
-    """Whatever is done with it takes time that others wait for."""
+    """Processing it would delay other requests."""
     for part in (
         box.part("PUT").replace(" HTTP/1.1", f"?x={'y' * 32768} HTTP/1.1", 1),
         box.part("PUT", X_Long="y" * 16384),

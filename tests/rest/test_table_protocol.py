@@ -1,4 +1,4 @@
-"""What surrounds every request to Table: verbs, versions, headers that come back, signatures of several makes, other origins."""
+"""Protocol of every Table request: methods, versions, response headers, signature schemes, CORS."""
 
 import base64
 import hashlib
@@ -189,7 +189,7 @@ def test_the_secondary_shows_the_same_under_its_own_name(box: Box) -> None:  # T
     box.insert(known={"A": 1})
     secondary = TableClient(box.server, account=f"{box.server.account}-secondary")
     shown = json_of(secondary.send("GET", entity_path(box.name, "p", "r"), headers={"Accept": FULL}))
-    assert shown["odata.id"].startswith(f"http://127.0.0.1:{box.server.port}/{box.server.account}-secondary/{box.name}(")
+    assert shown["odata.id"].startswith(f"http://127.0.0.1:{box.client.port}/{box.server.account}-secondary/{box.name}(")
     assert shown["odata.etag"] == box.get()["ETag"]
     secondary.close()
 
@@ -213,18 +213,18 @@ def rule(origins: str = "*", methods: str = "GET", headers: str = "*", exposed: 
 def test_an_origin_is_told_what_its_rule_allows(box: Box) -> None:  # T195, T244, T245, T246
     names = ("Access-Control-Allow-Origin", "Access-Control-Expose-Headers", "Access-Control-Allow-Credentials", "Vary")
 
-    def told(origin: str | None) -> list[str | None]:
+    def cors_headers(origin: str | None) -> list[str | None]:
         reply = box.query(headers={} if origin is None else {"Origin": origin})
         assert reply.status == 200  # a request is never refused for its origin
         return [reply.header(name) for name in names]
 
     try:
         assert set_rules(box.client, rule("http://a.test", exposed="x-ms-version")) == 202
-        assert told("http://a.test") == ["http://a.test", "x-ms-version", "true", "Origin"]
-        assert told("http://b.test") == [None, None, None, "Origin"]
-        assert told(None) == [None] * 4  # where Azure says `Vary` too: docs/decisions/vary-origin.md
+        assert cors_headers("http://a.test") == ["http://a.test", "x-ms-version", "true", "Origin"]
+        assert cors_headers("http://b.test") == [None, None, None, "Origin"]
+        assert cors_headers(None) == [None] * 4  # where Azure sends `Vary`: docs/decisions/vary-origin.md
         assert set_rules(box.client, rule("*", exposed="x-ms-version")) == 202
-        assert told("http://b.test") == ["*", "x-ms-version", None, None]
+        assert cors_headers("http://b.test") == ["*", "x-ms-version", None, None]
     finally:
         assert set_rules(box.client) == 202
 

@@ -1,4 +1,4 @@
-"""Query Entities over raw HTTP: order, pages, continuation, limits of size and time, and filters that reach the store."""
+"""Query Entities over HTTP: order, pages, continuation, limits of size and time, and filters."""
 
 import asyncio
 import threading
@@ -15,7 +15,7 @@ from verditer.core.dates import system_ticks
 from verditer.core.grant import Grant, Scheme
 from verditer.core.limits import MIB
 from verditer.core.names import AccountName, TableName
-from verditer.partition.sqlite import SqliteEngine
+from verditer.partition.sqlite.engine import SqliteEngine
 from verditer.services.account import development_accounts
 from verditer.services.context import Context
 from verditer.services.table.changes import InsertEntity
@@ -136,7 +136,7 @@ def test_a_filter_finds(filled: Box, filter: str, rows: list[str]) -> None:
 
 
 def test_a_filter_finds_entities_of_every_length(box: Box) -> None:
-    """By each of three types, and each entity's text as it was sent: one of a length of 256 bytes is stored as 257."""
+    """By each of three types, and the text of each entity as sent: a document of 256 bytes is stored as 257."""
     for start in (170, 430):
         known = {"Word": "it's", "Number": 7, "Last": True}
         box.batch(*[box.part("PUT", f"{length}", {"Text": "t" * length, **known}) for length in range(start, start + 100)])
@@ -195,7 +195,7 @@ def test_a_scan_beside_writers_shows_every_entity_that_was_there(box: Box) -> No
 
 
 class SlowStore:
-    """A store of 1000 entities in which a second passes between one look at the time and the next, while its clock stands."""
+    """A store of 1000 entities whose monotonic time advances by a second per reading, while its clock stands still."""
 
     def __init__(self) -> None:
         now = system_ticks()
@@ -238,11 +238,11 @@ def test_a_page_ends_when_its_time_is_up_and_goes_on_with_a_token() -> None:  # 
     found = asyncio.run(run())
     assert [entity.row_key for page in found for entity in page.entities] == [f"{number:05}" for number in range(990, 1000)]
     assert len(found) > 1
-    assert found[0].entities == []  # nothing yet, and still a token
+    assert found[0].entities == []  # no entities, but a token
 
 
 def test_a_page_of_large_entities_is_short_and_goes_on(box: Box) -> None:  # T562
-    """Otherwise a thousand entities of a mebibyte would be one answer."""
+    """Otherwise a thousand entities of 1 MiB would be one response."""
     big = {f"s{number:02}": "x" * 30000 for number in range(15)}
     for number in range(24):
         assert box.insert("p", f"{number:02}", big, headers={"Prefer": "return-no-content"}).status == 204
@@ -254,7 +254,7 @@ def test_a_page_of_large_entities_is_short_and_goes_on(box: Box) -> None:  # T56
 
 
 def test_a_page_of_many_selected_names_is_short_and_goes_on(filled: Box) -> None:  # T562
-    """Each entity says `null` for those it has not."""
+    """Each entity has `null` for missing ones."""
     names = ",".join(["RowKey", *[f"{'x' * 100}{number}" for number in range(250)]])
     reply = filled.query(select=names)
     assert 4 * MIB < len(reply.body) < 6 * MIB

@@ -179,7 +179,7 @@ def test_racing_taggers_leave_one_of_their_sets_and_an_index_that_agrees(box: Bo
 
 
 @pytest.mark.parametrize(("include", "status"), [("none", 200), ("versions", 400), ("deleted", 400), ("none,versions", 400)])
-def test_only_blobs_as_they_are_now_are_found_and_whoever_wants_more_is_told(box: Box, include: str, status: int) -> None:
+def test_only_current_blobs_are_found_and_other_includes_are_refused(box: Box, include: str, status: int) -> None:
     box.put(headers={"x-ms-tags": "a=1"})
     for reply in (
         box.container("GET", "blobs", query={"where": "a='1'", "include": include}),
@@ -188,3 +188,29 @@ def test_only_blobs_as_they_are_now_are_found_and_whoever_wants_more_is_told(box
         assert reply.status == status
         if status == 400:
             assert (reply["x-ms-error-code"], reply.detail("QueryParameterName")) == ("InvalidQueryParameterValue", "include")
+
+
+ELEVEN = " AND ".join(f"k{number}='v'" for number in range(11))
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "key111==value1",
+        "@container='v'",
+        "a='v!'",
+        f"a='{'v' * 257}'",
+        f"{'k' * 129}='v'",
+        "\"a!\"='v'",
+        "a=v",
+        "a='it''s'",
+        ELEVEN,
+    ],
+)
+def test_a_malformed_condition_on_tags_is_refused(box: Box, condition: str) -> None:
+    box.put(headers={"x-ms-tags": "a=v"})
+    reply = box.get(headers={"x-ms-if-tags": condition})
+    assert (reply.answer, reply.detail("HeaderName")) == ((400, "InvalidHeaderValue"), "x-ms-if-tags")
+    if not condition.startswith("@"):
+        found = box.container("GET", "blobs", query={"where": condition})
+        assert (found.answer, found.detail("QueryParameterName")) == ((400, "InvalidQueryParameterValue"), "where")

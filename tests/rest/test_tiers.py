@@ -1,4 +1,4 @@
-"""Access tiers: Set Blob Tier, what the archive allows, and rehydration, which the clock ends."""
+"""Access tiers: Set Blob Tier, operations on archived blobs, and rehydration."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -169,7 +169,7 @@ def test_a_lease_is_asked_for_only_when_it_is_named(box: Box) -> None:
     other = {"x-ms-lease-id": "00000000-0000-0000-0000-000000000001"}
     assert set_tier(box, "Cool", other).answer == (412, "LeaseIdMismatchWithBlobOperation")
     assert set_tier(box, "Cool", {"x-ms-if-tags": "a='2'"}).answer == (412, "ConditionNotMet")
-    assert set_tier(box, "Cool", {"If-Match": '"0x1"'}).status == 200  # which Set Blob Tier does not look at
+    assert set_tier(box, "Cool", {"If-Match": '"0x1"'}).status == 200  # which Set Blob Tier ignores
 
 
 def test_what_set_blob_tier_answers_to_strangers(box: Box) -> None:
@@ -248,10 +248,93 @@ def test_get_blob_tells_the_tier_to_those_who_know_that_it_does(box: Box, versio
     assert (reply.status, head["x-ms-access-tier"]) == (206, "Cold")
 
 
-def test_the_smart_tier_is_refused_by_its_name(box: Box) -> None:
+def test_the_smart_tier_is_refused_where_the_account_is_not_zone_redundant(box: Box) -> None:
     refused = (400, "BlobAccessTierNotSupportedForAccountType")
     assert box.put(headers={"x-ms-access-tier": "Smart"}).answer == refused
     box.put()
     assert set_tier(box, "smart").answer == refused
     assert copy(box, url(box, "blob"), headers={"x-ms-access-tier": "Smart"}).answer == refused
     assert set_tier(box, "Clever").answer == (400, "InvalidHeaderValue")
+
+
+def smart(reply: Reply) -> tuple[str | None, str | None]:
+    return reply.header("x-ms-access-tier"), reply.header("x-ms-smart-access-tier")
+
+
+def test_a_smart_blob_follows_its_last_access(box: Box) -> None:
+    with settled(box.server, sku="Standard_ZRS"):
+        assert box.put(headers={"x-ms-access-tier": "Smart"}).status == 201
+        assert smart(box.head()) == ("Smart", "Hot")
+        assert "x-ms-access-tier-change-time" in box.head()
+        assert smart(box.get(version="2026-10-06")) == ("Smart", "Hot")
+        box.server.move_clock(30 * 86400)
+        assert smart(box.head()) == ("Smart", "Cool")
+        properties = box.page().xml.find("Blobs/Blob/Properties")
+        assert properties is not None
+        names = [one.tag for one in properties]
+        assert names[names.index("AccessTierChangeTime") + 1] == "SmartAccessTier"
+        assert properties.findtext("SmartAccessTier") == "Cool"
+        box.server.move_clock(60 * 86400)
+        assert smart(box.head()) == ("Smart", "Cold")
+        etag = box.get()["ETag"]  # an access brings it back, and changes nothing else
+        assert (smart(box.head()), box.head()["ETag"]) == (("Smart", "Hot"), etag)
+        assert set_tier(box, "Archive").status == 200
+        assert set_tier(box, "Smart").status == 202
+        assert box.head()["x-ms-archive-status"] == "rehydrate-pending-to-smart"
+
+
+def page_tier(box: Box, name: str = "blob") -> tuple[str | None, str | None, str | None]:
+    head = box.head(name)
+    return (
+        head.header("x-ms-access-tier"),
+        head.header("x-ms-access-tier-inferred"),
+        head.header("x-ms-access-tier-change-time"),
+    )
+
+
+def listed_tier(box: Box, name: str = "blob") -> tuple[str | None, str | None]:
+    found = box.page({"prefix": name}).xml.find("Blobs/Blob/Properties")
+    assert found is not None
+    return found.findtext("AccessTier"), found.findtext("AccessTierInferred")
+
+
+def test_the_tier_of_a_premium_page_blob_follows_from_its_size_until_it_is_set(box: Box) -> None:
+    """Seen on Azure."""
+    page = {"x-ms-blob-type": "PageBlob", "x-ms-blob-content-length": "1024"}
+    assert box.blob("PUT", headers=page).status == 201
+    assert (page_tier(box), listed_tier(box)) == ((None, None, None), (None, None))
+    with settled(box.server, sku="Premium_LRS"):
+        assert (page_tier(box), listed_tier(box)) == (("P10", "true", None), ("P10", "true"))
+        large = page | {"x-ms-blob-content-length": str(200 << 30)}
+        assert box.blob("PUT", "large", headers=large).status == 201
+        assert page_tier(box, "large") == ("P15", "true", None)
+        assert set_tier(box, "P20").status == 200
+        assert (page_tier(box), listed_tier(box)) == (("P20", None, None), ("P20", None))
+        assert copy(box, url(box, "blob"), "copied").status == 202
+        assert page_tier(box, "copied") == ("P10", "true", None)
+        assert copy(box, url(box, "blob"), "risen", {"x-ms-access-tier": "P30"}).status == 202
+        assert page_tier(box, "risen") == ("P30", None, None)
+
+
+def test_the_last_access_time_is_told_where_the_account_tracks_it(box: Box) -> None:
+    box.put()
+    assert "x-ms-last-access-time" not in box.get()
+    with settled(box.server, last_access_tracking=True):
+        made = box.head()["Last-Modified"]
+        assert box.head()["x-ms-last-access-time"] == box.get()["x-ms-last-access-time"] == made
+        box.server.move_clock(3600)
+        box.get()
+        assert box.head()["x-ms-last-access-time"] == made  # once in 24 hours
+        box.server.move_clock(86400)
+        box.head()
+        assert box.head()["x-ms-last-access-time"] == made  # only reading the content is an access
+        etag, read = box.get()["ETag"], box.client.date()
+        after = box.head()
+        assert (after["x-ms-last-access-time"] >= read, after["ETag"], after["Last-Modified"]) == (True, etag, made)
+        properties = box.page().xml.find("Blobs/Blob/Properties")
+        assert properties is not None
+        names = [one.tag for one in properties]
+        assert names[names.index("Content-Disposition") + 1] == "LastAccessTime"
+        box.put_block("AAAA")
+        box.put_block_list("<Latest>AAAA</Latest>")
+        assert box.head()["x-ms-last-access-time"] == box.head()["Last-Modified"]

@@ -1,4 +1,4 @@
-"""`timeout=n`: how long a caller is willing to wait."""
+"""`timeout=n`: the time limit of a request."""
 
 import socket
 

@@ -1,4 +1,4 @@
-"""Bearer tokens and user delegation keys over HTTP: what a token opens, what a key signs, and what the refusals say."""
+"""Bearer tokens and user delegation keys over HTTP: what they permit, and the errors."""
 
 import base64
 import http.client
@@ -15,10 +15,12 @@ import pytest
 from tests.conftest import watched
 from tests.contract.postgres import running_server
 from tests.rest import signing
-from tests.rest.client import NOBODY, Box, Client, Reply
-from tests.rest.running import PATIENCE_SECONDS, Running, running
+from tests.rest.client import ANONYMOUS, Box, Client, Reply
+from tests.rest.running import ADMIN, PATIENCE_SECONDS, Running, running
 from verditer import cli
-from verditer.config import Config, OAuth
+from verditer.config import OAuth
+from verditer.flag_parser import parser
+from verditer.flags import config_from
 from verditer.rest.auth.issuer import ISSUER, TENANT, USER, DevelopmentIssuer
 
 DEVELOPMENT = OAuth(mode="development")
@@ -33,7 +35,7 @@ def on_sqlite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 
 @pytest.fixture(scope="module")
 def on_postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Running, Running]]:
-    """Two processes' worth of servers on one database."""
+    """Two servers on one database."""
     with running_server() as database:
         url, folder = database.make_database(), tmp_path_factory.mktemp("tokens")
         with running(folder, database=url, oauth=DEVELOPMENT) as one, running(folder, database=url, oauth=DEVELOPMENT) as other:
@@ -50,7 +52,7 @@ def server(request: pytest.FixtureRequest) -> Iterator[Running]:
 
 def ask_admin(server: Running, method: str, path: str, document: dict[str, Any] | None = None) -> tuple[int, dict[str, Any]]:
     connection = http.client.HTTPConnection("127.0.0.1", server.admin_port, timeout=PATIENCE_SECONDS)
-    connection.request(method, path, None if document is None else json.dumps(document))
+    connection.request(method, path, None if document is None else json.dumps(document), ADMIN)
     response = connection.getresponse()
     answer = response.status, json.loads(response.read())
     connection.close()
@@ -69,12 +71,12 @@ def bearer(server: Running, **wanted: Any) -> dict[str, str]:
 
 def test_a_token_opens_the_data_of_the_account(box: Box) -> None:
     shown = bearer(box.server)
-    assert box.put(headers=shown, auth=NOBODY).status == 201
-    assert box.get(headers=shown, auth=NOBODY).body == b"hello"
-    assert box.page(headers=shown, auth=NOBODY).status == 200
-    assert box.container("GET", "acl", shown, auth=NOBODY).status == 200
-    assert box.client.send("GET", "", {"comp": "list"}, shown, auth=NOBODY).status == 200
-    assert box.blob("DELETE", headers=shown, auth=NOBODY).status == 202
+    assert box.put(headers=shown, auth=ANONYMOUS).status == 201
+    assert box.get(headers=shown, auth=ANONYMOUS).body == b"hello"
+    assert box.page(headers=shown, auth=ANONYMOUS).status == 200
+    assert box.container("GET", "acl", shown, auth=ANONYMOUS).status == 200
+    assert box.client.send("GET", "", {"comp": "list"}, shown, auth=ANONYMOUS).status == 200
+    assert box.blob("DELETE", headers=shown, auth=ANONYMOUS).status == 202
 
 
 @pytest.mark.parametrize(
@@ -85,28 +87,28 @@ def test_a_token_opens_the_data_of_the_account(box: Box) -> None:
     ],
 )
 def test_a_token_that_does_not_count_is_answered_with_a_challenge(box: Box, wanted: dict[str, Any], detail: str) -> None:
-    reply = box.get(headers=bearer(box.server, **wanted), auth=NOBODY)
+    reply = box.get(headers=bearer(box.server, **wanted), auth=ANONYMOUS)
     assert reply.answer == (401, "InvalidAuthenticationInfo")
     assert (reply.detail("AuthenticationErrorDetail") or "").startswith(detail)
     challenge = f"Bearer authorization_uri={ISSUER}/oauth2/authorize resource_id=https://storage.azure.com"
     assert reply["WWW-Authenticate"] == challenge
-    assert box.get(auth=NOBODY)["WWW-Authenticate"] == challenge  # no credentials at all
+    assert box.get(auth=ANONYMOUS)["WWW-Authenticate"] == challenge  # no credentials at all
 
 
 def test_old_versions_are_refused_their_way(box: Box) -> None:
     stale = bearer(box.server, seconds=-1)
-    assert box.get(headers=stale, auth=NOBODY, version="2019-07-07").answer == (403, "AuthenticationFailed")
+    assert box.get(headers=stale, auth=ANONYMOUS, version="2019-07-07").answer == (403, "AuthenticationFailed")
     shown = bearer(box.server)
-    assert box.get(headers=shown, auth=NOBODY, version="2017-07-29").answer == (403, "AuthenticationFailed")
-    assert box.get(headers=shown, auth=NOBODY, version=None).answer == (403, "AuthenticationFailed")
+    assert box.get(headers=shown, auth=ANONYMOUS, version="2017-07-29").answer == (403, "AuthenticationFailed")
+    assert box.get(headers=shown, auth=ANONYMOUS, version=None).answer == (403, "AuthenticationFailed")
 
 
 def test_a_token_expires_by_the_servers_clock(box: Box) -> None:
     box.put()
     shown = bearer(box.server, seconds=60)
-    assert box.get(headers=shown, auth=NOBODY).status == 200
+    assert box.get(headers=shown, auth=ANONYMOUS).status == 200
     box.server.move_clock(61)
-    assert box.get(headers=shown, auth=NOBODY).answer == (401, "InvalidAuthenticationInfo")
+    assert box.get(headers=shown, auth=ANONYMOUS).answer == (401, "InvalidAuthenticationInfo")
 
 
 def test_the_admin_port_shows_the_public_key_and_hands_out_tokens(server: Running) -> None:
@@ -138,7 +140,7 @@ def test_tokens_are_handed_out_only_with_test_control(tmp_path: Path) -> None:
 def test_a_server_without_an_issuer_refuses_tokens(sqlite: Running) -> None:
     client = Client(sqlite)
     shown = {"Authorization": f"Bearer {DevelopmentIssuer(None).token(sqlite.app.ctx.now())}"}
-    assert client.send("GET", "", {"comp": "list"}, shown, auth=NOBODY).answer == (403, "AuthenticationFailed")
+    assert client.send("GET", "", {"comp": "list"}, shown, auth=ANONYMOUS).answer == (403, "AuthenticationFailed")
     client.close()
 
 
@@ -151,7 +153,7 @@ def account_of(location: Path, oauth: OAuth, **settings: Any) -> Iterator[Client
 
 
 def listed(client: Client, shown: str) -> Reply:
-    return client.send("GET", "", {"comp": "list"}, {"Authorization": f"Bearer {shown}"}, auth=NOBODY)
+    return client.send("GET", "", {"comp": "list"}, {"Authorization": f"Bearer {shown}"}, auth=ANONYMOUS)
 
 
 def test_a_configured_issuer_is_trusted_by_its_keys(tmp_path: Path) -> None:
@@ -191,11 +193,11 @@ def test_basic_looks_at_claims_only(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("flags", "problem"),
     [
-        (["--oauth-issuer", "https://x/"], "goes with --oauth-jwks"),
-        (["--oauth-jwks", "keys.json"], "go with --oauth"),
+        (["--oauth-issuer", "https://x/"], "needs --oauth-jwks"),
+        (["--oauth-jwks", "keys.json"], "need --oauth"),
         (["--oauth", "development", "--oauth-issuer", "https://x/"], "exclude each other"),
-        (["--oauth", "basic", "--blobHost", "0.0.0.0"], "believes every token"),
-        (["--oauth", "basic", "--blobHost", "files.example"], "believes every token"),
+        (["--oauth", "basic", "--blobHost", "0.0.0.0"], "accepts every token"),
+        (["--oauth", "basic", "--blobHost", "files.example"], "accepts every token"),
     ],
 )
 def test_flags_that_cannot_work_are_told_at_the_start(capsys: pytest.CaptureFixture[str], flags: list[str], problem: str) -> None:
@@ -204,12 +206,8 @@ def test_flags_that_cannot_work_are_told_at_the_start(capsys: pytest.CaptureFixt
 
 
 @pytest.mark.parametrize("more", [[], ["--blobHost", "0.0.0.0", "--development-tls"], ["--blobHost", "localhost"]])
-def test_basic_is_accepted_where_others_do_not_reach(monkeypatch: pytest.MonkeyPatch, more: list[str]) -> None:
-    started: list[Config] = []
-    monkeypatch.setattr(cli, "_start_logging", started.append)
-    monkeypatch.setattr("uvloop.run", lambda serving: serving.close())
-    assert cli.main(["--workers", "1", "--oauth", "basic", *more]) == 0
-    assert started[0].oauth == OAuth(mode="basic")
+def test_basic_is_accepted_where_others_do_not_reach(more: list[str]) -> None:
+    assert config_from(parser().parse_args(["--oauth", "basic", *more])).oauth == OAuth(mode="basic")
 
 
 # --- user delegation keys ---------------------------------------------------------------------------------------------------
@@ -223,11 +221,11 @@ def key_info(client: Client, start: float | None = 0, expiry: float = DAY, extra
 def ask_key(client: Client, document: bytes, **more: Any) -> Reply:
     query = {"restype": "service", "comp": "userdelegationkey"}
     shown = more.pop("headers", None) or bearer(client.server)
-    return client.send("POST", "", query, shown, document, auth=more.pop("auth", NOBODY), **more)
+    return client.send("POST", "", query, shown, document, auth=more.pop("auth", ANONYMOUS), **more)
 
 
 def delegation_sas(client: Client, key: Element, resource: str, **fields: str) -> str:
-    """A user delegation SAS of version 2020-12-06, computed by hand."""
+    """A user delegation SAS of version 2020-12-06, built by hand."""
     said = {child.tag: child.text or "" for child in key}
     values = {"sv": "2020-12-06", "se": client.moment(3600), "skoid": said["SignedOid"], "sktid": said["SignedTid"]}
     values |= {"skt": said["SignedStart"], "ske": said["SignedExpiry"], "sks": said["SignedService"]}
@@ -315,7 +313,7 @@ def test_only_a_token_gets_a_key(client: Client) -> None:
     assert with_key.detail("AuthenticationErrorDetail") == "Only authentication scheme Bearer is supported"
     sas = client.account_sas("rwdlacup", ss="b", srt="sco")
     assert client.send("POST", "", query, body=document, auth=sas).answer == (403, "AuthenticationFailed")
-    assert client.send("POST", "", query, body=document, auth=NOBODY).answer == (401, "NoAuthenticationInformation")
+    assert client.send("POST", "", query, body=document, auth=ANONYMOUS).answer == (401, "NoAuthenticationInformation")
 
 
 def test_a_key_signs_what_its_letters_say(box: Box) -> None:
@@ -357,7 +355,7 @@ def test_another_server_of_the_store_knows_the_key(on_postgres: tuple[Running, R
     one, other = (Client(server) for server in on_postgres)
     box = Box(one).create()
     box.put()
-    key = ask_key(one, key_info(one, -DAY)).xml  # since yesterday: the other may not know yet that the clock was moved
+    key = ask_key(one, key_info(one, -DAY)).xml  # since yesterday: the other server may not have seen the moved clock yet
     sas = delegation_sas(one, key, f"{box.name}/blob", sr="b", sp="r")
     assert other.send("GET", f"{box.path}/blob", auth=sas).body == b"hello"
     one.close()
@@ -376,7 +374,7 @@ def test_a_key_outlives_the_process(tmp_path: Path) -> None:
         client = Client(server)
         sas = delegation_sas(client, key, f"{box.name}/blob", sr="b", sp="r")
         assert client.send("GET", f"{box.path}/blob", auth=sas).body == b"hello"
-        assert client.send("GET", f"{box.path}/blob", None, shown, auth=NOBODY).body == b"hello"  # and so does the issuer
+        assert client.send("GET", f"{box.path}/blob", None, shown, auth=ANONYMOUS).body == b"hello"  # and so does the issuer
         client.close()
     assert (tmp_path / "oauth" / "development.key").exists()
 

@@ -1,4 +1,4 @@
-"""Blob versions: what makes one, how it is read, listed, tagged and deleted, and what turning versioning on and off does."""
+"""Blob versions: which operations create one; reading, listing, tagging and deleting; turning versioning on and off."""
 
 from collections.abc import Iterator
 
@@ -6,11 +6,12 @@ import pytest
 
 from tests.rest import pages
 from tests.rest.client import Box
+from tests.rest.copies import copy, url
 from tests.rest.history import kinds, put_version, settle, settled, snapshot, states, undelete
 from tests.rest.history_fixtures import server  # noqa: F401
 from tests.rest.running import Running
 
-NOBODY = "2020-01-01T00:00:00.0000000Z"
+UNKNOWN = "2020-01-01T00:00:00.0000000Z"
 
 
 @pytest.fixture(autouse=True)
@@ -153,7 +154,7 @@ def test_overwriting_with_both_leaves_no_soft_deleted_snapshot(box: Box) -> None
 )
 def test_a_listing_shows_what_it_was_asked_for(box: Box, include: str, expected: list[str]) -> None:
     put_version(box, b"one", "a")
-    snapshot(box, "a")  # which begins a version of its own
+    snapshot(box, "a")  # which creates a version
     put_version(box, b"two", "a")
     put_version(box, b"gone", "b")
     box.blob("DELETE", "b")
@@ -216,7 +217,7 @@ def test_a_version_cannot_be_written_and_unknown_ones_are_not_found(box: Box) ->
     put_version(box, b"two")
     assert box.blob("PUT", comp="metadata", query={"versionid": first}).answer == (400, "InvalidQueryParameterValue")
     assert box.blob("PUT", comp="snapshot", query={"versionid": first}).answer == (400, "InvalidQueryParameterValue")
-    assert box.get(query={"versionid": NOBODY}).answer == (404, "BlobNotFound")
+    assert box.get(query={"versionid": UNKNOWN}).answer == (404, "BlobNotFound")
     assert box.get(query={"versionid": "yesterday"}).answer == (400, "InvalidQueryParameterValue")
     both = {"versionid": first, "snapshot": first}
     assert box.get(query=both).answer == (400, "MutuallyExclusiveQueryParameters")
@@ -295,9 +296,24 @@ def test_a_version_tells_its_blocks_and_its_pages(box: Box) -> None:
         box.blob("PUT", "disk", "metadata")
         after = snapshot(box, "disk")
         box.blob("PUT", "disk", "page", second, bytes(512))
-        assert len(box.blob("GET", "disk", "pagelist").xml) == 1
+        assert len(box.blob("GET", "disk", "pagelist").xml.findall("PageRange")) == 1
         assert box.blob("GET", "disk", "pagelist").xml.findtext("PageRange/End") == "1023"
         assert box.blob("GET", "disk", "pagelist", query=former).xml.findtext("PageRange/End") == "511"
-        assert len(box.blob("GET", "disk", "pagelist", query=former | {"prevsnapshot": before}).xml) == 0
+        assert len(box.blob("GET", "disk", "pagelist", query=former | {"prevsnapshot": before}).xml.findall("PageRange")) == 0
         newer = box.blob("GET", "disk", "pagelist", query=former | {"prevsnapshot": after})
         assert newer.answer == (400, "PreviousSnapshotCannotBeNewer")
+
+
+def test_a_copy_made_without_versioning_does_not_take_the_version_id_of_its_source(box: Box) -> None:
+    put_version(box, b"source", "source")
+    settle(box.server, versioning=False)
+    assert copy(box, url(box)).status == 202
+    assert "x-ms-version-id" not in box.head("copy")
+
+
+def test_a_snapshot_taken_without_versioning_leaves_the_current_version_current(box: Box) -> None:
+    version = put_version(box, b"bytes")
+    settle(box.server, versioning=False)
+    snapshot(box)
+    assert box.head()["x-ms-version-id"] == version
+    assert [state.id for state in states(box, "versions")] == [version]

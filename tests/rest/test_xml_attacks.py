@@ -38,7 +38,7 @@ def send_properties(box: Box, body: bytes) -> Reply:
 
 SENDERS = {"BlockList": send_block_list, "SignedIdentifiers": send_acl, "StorageServiceProperties": send_properties}
 CASES = [(root, attack) for root in SENDERS for attack in ATTACKS]
-CASES.remove(("SignedIdentifiers", "nothing"))  # Set Container ACL takes no body for: no policies
+CASES.remove(("SignedIdentifiers", "nothing"))  # Set Container ACL accepts an empty body as no policies
 
 
 @pytest.mark.parametrize(("root", "attack"), CASES)

@@ -1,1 +1,1 @@
-"""Do Microsoft's own clients work?"""
+"""Microsoft's Python client libraries against a running server."""

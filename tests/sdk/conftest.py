@@ -1,4 +1,4 @@
-"""What tests with Microsoft's client library share: a service client, and a container of the test's own."""
+"""Fixtures of the tests with Microsoft's client libraries: a service client, and a container for each test."""
 
 import asyncio
 import inspect
@@ -16,7 +16,7 @@ from verditer.config import OAuth
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    """An `async def` test runs in a loop of its own."""
+    """An `async def` test runs in its own event loop."""
     if not inspect.iscoroutinefunction(pyfuncitem.obj):
         return None
     names = inspect.signature(pyfuncitem.obj).parameters
@@ -31,7 +31,7 @@ def account(steady: Running) -> Iterator[Running]:
 
 @pytest.fixture
 def service(account: Running) -> Iterator[BlobServiceClient]:
-    """Small limits, so that a few megabytes already travel in several parts. No retries: the first answer counts."""
+    """Small limits, so that a few megabytes are sent in several parts. No retries, so that the first response counts."""
     with BlobServiceClient.from_connection_string(
         account.connection_string,
         max_single_put_size=1024 * 1024,
@@ -58,7 +58,7 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 
 @pytest.fixture
 def token_server(secured: Running) -> Iterator[Running]:
-    """It trusts the development issuer. Clients send tokens over TLS only, so it has a certificate of its own making."""
+    """A server that trusts the development issuer. Clients send tokens over TLS only, so it has a self-signed certificate."""
     yield from watched(secured)
 
 

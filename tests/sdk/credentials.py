@@ -10,7 +10,7 @@ from verditer.rest.auth.issuer import DevelopmentIssuer
 
 
 class Credential:
-    """What azure-identity would be: it remembers what it was asked for."""
+    """A substitute for azure-identity that records the requests."""
 
     def __init__(self, server: Running, *lifetimes: float, **who: str) -> None:
         self._server = server
@@ -23,7 +23,7 @@ class Credential:
         self.asked.append((scopes, tenant_id))
         seconds = self._lifetimes.pop(0) if self._lifetimes else 3600
         made = self._issuer.token(self._server.app.ctx.now(), seconds=seconds, **self._who)
-        return AccessToken(made, int(datetime.now(UTC).timestamp()) + 3600)  # what it believes: good for an hour
+        return AccessToken(made, int(datetime.now(UTC).timestamp()) + 3600)  # assumed validity: an hour
 
 
 class AsyncCredential(Credential):

@@ -1,4 +1,4 @@
-"""Append and page blobs through Microsoft's SDK: what its users do, with its own chunking, ranges and checks."""
+"""Append and page blobs through Microsoft's SDK: typical operations, with its chunking, ranges and checks."""
 
 import io
 from collections.abc import Iterator
@@ -58,7 +58,7 @@ def test_an_append_blob_grows_and_is_sealed(blob: BlobClient) -> None:
 def test_an_append_blob_is_uploaded_in_chunks_and_added_to(blob: BlobClient) -> None:
     data = bytes(range(256)) * 40_000  # 10 MB: three blocks of 4 MiB
     blob.upload_blob(io.BytesIO(data), blob_type="AppendBlob", length=len(data))
-    blob.upload_blob(b"more", blob_type="AppendBlob")  # without overwrite an append blob is added to
+    blob.upload_blob(b"more", blob_type="AppendBlob")  # without overwrite the SDK appends
     assert blob.download_blob(max_concurrency=2).readall() == data + b"more"
     blob.upload_blob(b"new", blob_type="AppendBlob", overwrite=True)
     assert blob.download_blob().readall() == b"new"

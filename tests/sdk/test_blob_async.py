@@ -1,4 +1,4 @@
-"""Microsoft's asynchronous client: many things at once, from one process."""
+"""Microsoft's asynchronous client: many concurrent requests from one process."""
 
 import asyncio
 import random
@@ -75,7 +75,7 @@ async def test_increments_guarded_by_etags_are_never_lost(account: Running) -> N
                     )
                     return
                 except ResourceModifiedError:
-                    continue  # somebody was faster: read again
+                    continue  # another client was faster: read again
 
         await asyncio.gather(*[increment() for _ in range(10)])
         assert await (await blob.download_blob()).readall() == b"10"

@@ -1,4 +1,4 @@
-"""Microsoft's Python client doing ordinary work, one call after another."""
+"""Microsoft's Python client with sequential calls."""
 
 import base64
 import random

@@ -1,4 +1,4 @@
-"""The sample programs run as a reader would run them, and print what they promise."""
+"""The example programs run and print the expected lines."""
 
 import os
 import subprocess

@@ -77,7 +77,7 @@ def test_a_container_is_restored(account: Running, service: BlobServiceClient) -
 def test_tiers_and_rehydration(container: ContainerClient) -> None:
     blob = container.get_blob_client("b")
     blob.upload_blob(b"bytes", standard_blob_tier=StandardBlobTier.ARCHIVE)
-    with pytest.raises(ResourceExistsError) as refused:  # what the library makes of every 409
+    with pytest.raises(ResourceExistsError) as refused:  # how the library reports every 409
         blob.download_blob()
     assert code_of(refused.value) == "BlobArchived"
     blob.set_standard_blob_tier(StandardBlobTier.COOL, rehydrate_priority=RehydratePriority("High"))
@@ -91,8 +91,8 @@ def test_tiers_and_rehydration(container: ContainerClient) -> None:
 
 def test_account_information_is_what_is_set(account: Running, service: BlobServiceClient) -> None:
     settle(account, sku="Standard_ZRS", kind="BlobStorage")
-    told = service.get_account_information()
-    assert (told["sku_name"], told["account_kind"], bool(told["is_hns_enabled"])) == ("Standard_ZRS", "BlobStorage", False)
+    shown = service.get_account_information()
+    assert (shown["sku_name"], shown["account_kind"], bool(shown["is_hns_enabled"])) == ("Standard_ZRS", "BlobStorage", False)
 
 
 def test_a_blob_is_deleted_by_the_age_of_its_tier(container: ContainerClient) -> None:

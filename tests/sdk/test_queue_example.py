@@ -1,4 +1,4 @@
-"""The sample worker runs as a reader would run it, and prints what it promises."""
+"""The example worker runs and prints the expected lines."""
 
 import os
 import subprocess

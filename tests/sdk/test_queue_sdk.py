@@ -132,7 +132,7 @@ def test_queues_are_listed_with_their_metadata(service: QueueServiceClient) -> N
 
 
 def test_creating_deleting_and_metadata(service: QueueServiceClient, queue: QueueClient) -> None:
-    for metadata in ({"owner": "test"}, None):  # the client makes an error of 204 too
+    for metadata in ({"owner": "test"}, None):  # the client reports 204 as an error
         with pytest.raises(ResourceExistsError):
             service.create_queue(queue.queue_name, metadata=metadata)
     queue.set_queue_metadata({"a": "1"})

@@ -1,4 +1,4 @@
-"""Microsoft's queue client with a bearer token, and with a SAS that a user's delegation key has signed."""
+"""Microsoft's queue client with a bearer token, and with a user delegation SAS."""
 
 import uuid
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from azure.core.exceptions import ClientAuthenticationError, HttpResponseError
-from azure.storage.queue import QueueClient, QueueSasPermissions, QueueServiceClient, generate_queue_sas
+from azure.storage.queue import AccessPolicy, QueueClient, QueueSasPermissions, QueueServiceClient, generate_queue_sas
 
 from tests.rest.running import Running
 from tests.sdk.codes import code_of
@@ -32,6 +32,8 @@ def test_a_token_credential_works_as_on_azure(service: QueueServiceClient) -> No
         assert received is not None
         assert received.content == "by token"
         queue.delete_message(received)
+        queue.set_queue_access_policy({"policy": AccessPolicy(permission="r")})  # seen on Azure
+        assert list(queue.get_queue_access_policy()) == ["policy"]
 
 
 def test_a_delegation_key_signs_for_one_queue(service: QueueServiceClient, url: str, options: dict[str, Any]) -> None:

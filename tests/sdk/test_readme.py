@@ -1,4 +1,4 @@
-"""The first program of the README, run as it stands there."""
+"""The program in the README runs unchanged."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Signatures made by Microsoft's own generators, anonymous clients, and clients with the wrong key."""
+"""Signatures from Microsoft's generators, anonymous clients, and clients with the wrong key."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""Microsoft's SDK validating content with CRC64: it sends and asks for structured bodies, and both sides find them sound."""
+"""Microsoft's SDK validating content with CRC64: it sends and requests structured bodies, and both sides verify them."""
 
 import importlib
 import io
@@ -18,7 +18,7 @@ from tests.rest.running import Running
 
 MIB = 1024 * 1024
 FORM = "XSM/1.0; properties=crc64"
-ALWAYS_STRUCTURED: Any = "crc64-sm"  # "crc64" is a header where the whole body is at hand, and structured where it is a stream
+ALWAYS_STRUCTURED: Any = "crc64-sm"  # "crc64" is a header for a body in memory, and a structured body for a stream
 SIZES = {"max_single_put_size": 8 * MIB, "max_block_size": 2 * MIB, "max_single_get_size": MIB, "max_chunk_get_size": MIB}
 
 
@@ -29,7 +29,7 @@ def server(steady: Running) -> Iterator[Running]:
 
 @pytest.fixture(autouse=True)
 def checksums(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The SDK computes CRC64 with a compiled extension; where that is not installed, another library does the same sum."""
+    """The SDK computes CRC64 with a compiled extension; if that is not installed, another library computes the same checksum."""
     try:
         importlib.import_module("azure.storage.extensions.checksums")
     except ImportError:
@@ -41,7 +41,7 @@ def checksums(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Watch:
-    """How many requests and answers were structured."""
+    """The number of structured requests and responses."""
 
     def __init__(self) -> None:
         self.sent = self.received = 0
@@ -115,7 +115,7 @@ def test_append_blocks_and_pages_are_sent_structured(container: ContainerClient,
 
 
 def test_damage_on_the_way_is_noticed(container: ContainerClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The SDK computes its sums of other bytes than those it sends."""
+    """The SDK computes its checksums over other bytes than those it sends."""
     streams = importlib.import_module("azure.storage.blob._shared.streams")
     monkeypatch.setattr(streams, "calculate_crc64", lambda data, initial: crc64nvme(data + b"!", initial))
     with pytest.raises(HttpResponseError) as refused:

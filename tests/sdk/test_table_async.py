@@ -1,4 +1,4 @@
-"""azure-data-tables, asynchronous: many writers at once, and what they leave."""
+"""azure-data-tables, asynchronous: many concurrent writers, and the resulting state."""
 
 import asyncio
 import uuid
@@ -95,7 +95,7 @@ def test_a_hundred_batches_at_once(server: Running, partitions: int) -> None:
 
 def test_a_batch_and_single_writes_exclude_each_other(server: Running) -> None:
     # contract T4, G5
-    """Each writer adds one to a counter that two entities hold together, by batch or by the ETag of the first."""
+    """Each writer increments a counter that is stored in two entities, with a transaction or with the ETag of the first."""
 
     async def run() -> list[int]:
         async with new_table(server) as table:

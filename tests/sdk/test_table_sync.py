@@ -1,4 +1,4 @@
-"""azure-data-tables, synchronous: what programs do with tables, with the client most of them use."""
+"""azure-data-tables, synchronous: typical operations."""
 
 import uuid
 from collections.abc import Iterator
@@ -37,7 +37,7 @@ GUID = uuid.UUID("a455c695-df98-5678-aaaa-81d3367e5a34")
 
 @pytest.fixture(params=["127.0.0.1", "localhost"])
 def service(steady: Running, request: pytest.FixtureRequest) -> Iterator[TableServiceClient]:
-    """At an address the SDK sends PATCH, at `localhost` it takes us for Cosmos DB and tunnels MERGE (T903)."""
+    """The SDK sends PATCH to an IP address; at `localhost` it assumes Cosmos DB and tunnels MERGE (T903)."""
     credential = AzureNamedKeyCredential(steady.account, steady.key)
     endpoint = f"http://{request.param}:{steady.app.servers['table'].port}/{steady.account}"
     with TableServiceClient(endpoint, credential=credential) as client:
@@ -60,7 +60,7 @@ def test_tables_come_and_go(service: TableServiceClient) -> None:
     assert [table.name for table in service.query_tables("TableName eq @name", parameters={"name": name})] == [name]
     assert name in [table.name for table in service.list_tables(results_per_page=3)]
     service.delete_table(name)
-    service.delete_table(name)  # the client forgives a table that is gone
+    service.delete_table(name)  # the client ignores a missing table
     with pytest.raises(ValueError, match="alphanumeric"):
         service.create_table("my_table")
 
@@ -123,7 +123,7 @@ def test_optimistic_writes(table: TableClient) -> None:  # T803, T907
     table.update_entity({**fresh, "n": 4}, mode=UpdateMode.REPLACE, **match)
     assert table.get_entity("p", "r")["n"] == 4
     table.delete_entity("p", "r")
-    table.delete_entity("p", "r")  # the client forgives an entity that is gone
+    table.delete_entity("p", "r")  # the client ignores a missing entity
     with pytest.raises(ResourceNotFoundError):
         table.get_entity("p", "r")
     with pytest.raises(ResourceNotFoundError):

@@ -14,7 +14,7 @@ from tests.sdk.credentials import Credential
 
 @pytest.fixture
 def connect(token_server: Running, options: dict[str, Any]) -> Iterator[Any]:
-    """A service client with a credential, closed at the end."""
+    """A service client with a credential, closed afterwards."""
     opened: list[TableServiceClient] = []
 
     def connect(credential: Credential) -> TableServiceClient:

@@ -1,6 +1,6 @@
-"""Microsoft's SDK with a token: it reads our challenge, gets delegation keys, and signs with them.
+"""Microsoft's SDK with a token: it reads the challenge, gets delegation keys, and signs with them.
 
-The SDK sends tokens over TLS only, so the server has a certificate of its own making.
+The SDK sends tokens over TLS only, so the server has a self-signed certificate.
 """
 
 import asyncio
@@ -62,7 +62,7 @@ def test_an_async_client_takes_a_token_too(
 
 
 def test_the_sdk_follows_our_challenge_to_a_new_token(token_server: Running, url: str, options: dict[str, Any]) -> None:
-    credential = Credential(token_server, -10)  # the first token has ended already
+    credential = Credential(token_server, -10)  # the first token has expired
     with BlobServiceClient(url, credential=credential, **options) as service:
         assert service.get_service_properties()
     assert credential.asked == [

@@ -1,1 +1,1 @@
-"""Races, crashes and histories under load."""
+"""Random operations, races and crashes, compared with models."""

@@ -1,4 +1,4 @@
-"""A raw HTTP client: one kept-alive connection, an account SAS in every query, and nothing retried behind a test's back."""
+"""An HTTP client with one keep-alive connection, an account SAS in every query, and no retries."""
 
 import asyncio
 import base64
@@ -18,7 +18,7 @@ Headers = dict[str, str]
 
 
 class Gone(Exception):
-    """The connection ended before the answer was whole: nobody knows what happened."""
+    """The connection ended before the response was complete: the result is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +41,12 @@ class Answer:
 
     @property
     def outcome(self) -> str:
-        """Status and error code in one word pair, for counting."""
+        """Status and error code as one text, for counting."""
         return f"{self.status} {self.code}".strip()
 
 
 def order_of(etag: str) -> int:
-    """Our ETags are ticks, so they have an order; to clients they are opaque."""
+    """ETags of this server are ticks and therefore ordered; for clients they are opaque."""
     return int(etag.strip('"'), 16)
 
 
@@ -57,7 +57,7 @@ class Client:
         self.writer: asyncio.StreamWriter | None = None
 
     async def call(self, method: str, path: str, *, query: str = "", headers: Headers | None = None, body: bytes = b"") -> Answer:
-        """`path` is container[/blob]; `query` what goes beside the signature."""
+        """`path` is container[/blob]; `query` is added to the signature."""
         try:
             await self.send(method, path, query=query, headers={"Content-Length": str(len(body)), **(headers or {})}, body=body)
             return await self.receive(method)
@@ -66,7 +66,7 @@ class Client:
             raise Gone from error
 
     async def send(self, method: str, path: str, *, query: str = "", headers: Headers, body: bytes = b"") -> None:
-        """The head, and as much of the body as is given."""
+        """Send the head and the given part of the body."""
         if self.writer is None or self.writer.is_closing():
             self.reader, self.writer = await asyncio.open_connection("127.0.0.1", self.port, limit=1 << 20)
         target = f"/{DEVELOPMENT_ACCOUNT}/{quote(path)}?{query + '&' if query else ''}{SAS}"
@@ -108,12 +108,12 @@ class Client:
             self.reader = self.writer = None
 
     def reset(self) -> None:
-        """Vanish: the server sees a reset connection, in the middle of whatever it was."""
+        """Reset the connection immediately."""
         if self.writer is not None:
             self.writer.transport.abort()
             self.reader = self.writer = None
 
-    # What the tests ask for, by Azure's names.
+    # Operations by their Azure names.
 
     async def create_container(self, name: str) -> Answer:
         return await self.call("PUT", name, query="restype=container")
@@ -160,7 +160,7 @@ def block_id(text: str) -> str:
 
 @asynccontextmanager
 async def connected(ports: Sequence[int], count: int) -> AsyncIterator[list[Client]]:
-    """Clients on each port in turn, already connected, so that what they do next they do at once."""
+    """Clients distributed over the ports and already connected, so that they can start at the same moment."""
     clients = [Client(ports[number % len(ports)]) for number in range(count)]
     try:
         for client in clients:
@@ -176,7 +176,7 @@ async def all_at_once(calls: Sequence[Awaitable[T]]) -> list[T]:
 
 
 async def together(clients: Sequence[Client], work: Callable[[Client, int], Awaitable[T]]) -> list[T]:
-    """The same work by every client at the same time; each has its number."""
+    """Run the same work with every client concurrently; each one has a number."""
     return await all_at_once([work(client, number) for number, client in enumerate(clients)])
 
 

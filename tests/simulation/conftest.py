@@ -1,4 +1,4 @@
-"""Fleets that tests share, and the seed. `VERDITER_SEED=n` replays a run; a failure prints the seed it had."""
+"""Fixtures: shared fleets of servers, and the random seed. `VERDITER_SEED=n` replays a run; a failure prints its seed."""
 
 import inspect
 import os
@@ -14,7 +14,7 @@ from tests.simulation.servers import Fleet, postgres_fleet, sqlite_fleet
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    """An `async def` test runs in a loop of its own."""
+    """An `async def` test runs in its own event loop."""
     if not inspect.iscoroutinefunction(pyfuncitem.obj):
         return None
     names = inspect.signature(pyfuncitem.obj).parameters
@@ -36,7 +36,7 @@ def chance(seed: int) -> random.Random:
 
 @pytest.fixture
 def container(chance: random.Random) -> str:
-    """A name of the test's own: fleets are shared."""
+    """A unique name, because fleets are shared."""
     return f"c-{random.Random().randrange(1 << 64):016x}"
 
 
@@ -60,7 +60,7 @@ def shared_postgres(tmp_path_factory: pytest.TempPathFactory, simulation_postgre
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def fleet(request: pytest.FixtureRequest) -> Iterator[Fleet]:
-    """Two workers on SQLite, or two servers on one PostgreSQL. Whatever it logs as an error fails the test."""
+    """Two workers on SQLite, or two servers on one PostgreSQL. An error in their logs fails the test."""
     fleet: Fleet = request.getfixturevalue(f"shared_{request.param}")
     before = len(fleet.log)
     yield fleet

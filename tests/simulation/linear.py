@@ -1,19 +1,19 @@
-"""Is there an order in which these calls could have happened one at a time? A checker after Wing and Gong, for one blob.
+"""A linearizability checker after Wing and Gong, for one blob: is there a sequential order that explains all results?
 
 A call takes effect at one instant between its invocation and its return. `linearization` looks for such instants by trying
-the calls that may come first, and remembers the (calls done, state) pairs that led nowhere. A call nobody answered may
-have happened at any time after its invocation, or never; a read that nobody answered does not matter.
+the calls that may come first, and remembers the (calls done, state) pairs without a solution. A call without a response may
+have happened at any time after its invocation, or never; a read without a response is ignored.
 """
 
 import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
-ANY = "any"  # the ETag of a write whose answer was lost
+ANY = "any"  # the ETag of a write whose response was lost
 
 
 class State(NamedTuple):
-    """A blob as its clients know it; None where there is none."""
+    """The state of a blob as clients see it; None if it does not exist."""
 
     etag: str
     value: str
@@ -21,9 +21,9 @@ class State(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Call:
-    """`do`: put, set (metadata), get or delete. `outcome` is status and code, "" when the answer was lost.
+    """`do`: put, set (metadata), get or delete. `outcome` is status and code, "" if the response was lost.
 
-    `value` is what was written or read; `etag` what the answer said.
+    `value` was written or read; `etag` is that of the response.
     """
 
     do: str
@@ -37,12 +37,12 @@ class Call:
 
 
 def linearization(history: list[Call], start: State | None = None) -> list[Call] | None:
-    """One order that explains every answer, or None."""
+    """One order that explains every response, or None."""
     calls = sorted((call for call in history if call.outcome or call.do != "get"), key=lambda call: call.invoked)
     everything = sum(1 << number for number, call in enumerate(calls) if call.outcome)
     failed: set[tuple[int, State | None]] = set()
     path: list[Call] = []
-    # (done, state, numbers still to be tried); a stack, since histories are longer than recursion is deep
+    # (done, state, numbers to try); an explicit stack, because histories exceed the recursion limit
     stack = [(0, start, _may_come_next(calls, 0))]
     while stack:
         done, state, candidates = stack[-1]
@@ -65,8 +65,8 @@ def linearization(history: list[Call], start: State | None = None) -> list[Call]
 
 
 def _may_come_next(calls: list[Call], done: int) -> list[int]:
-    """Calls invoked before any waiting call has returned; the ones that returned first are tried first. They come in the order
-    of their invocations, so those behind the first that is too late are not looked at."""
+    """Calls invoked before any waiting call has returned; the ones that returned first are tried first. They are in the
+    order of their invocations, so the search stops at the first one that is too late."""
     ready: list[int] = []
     horizon = math.inf
     waiting = (1 << len(calls)) - 1 & ~done
@@ -81,7 +81,7 @@ def _may_come_next(calls: list[Call], done: int) -> list[int]:
 
 
 def effects(call: Call, state: State | None) -> list[State | None]:
-    """The state after the call, if it could have happened here with this outcome: one state or none."""
+    """The state after the call if it can have happened here with this outcome: one state or none."""
     expected = _expected(call, state)
     if call.outcome and expected is not None and call.outcome != expected:
         return []
@@ -102,7 +102,7 @@ def effects(call: Call, state: State | None) -> list[State | None]:
 
 
 def _expected(call: Call, state: State | None) -> str | None:
-    """What the server has to answer; None when only the lost ETag of an earlier write could tell."""
+    """The required response; None if it depends on the lost ETag of an earlier write."""
     if call.if_none and state is not None:
         return "409 BlobAlreadyExists"
     if state is None and call.do != "put":

@@ -1,7 +1,7 @@
-"""A blob container in a few dictionaries, written from the contract and from Microsoft's tables alone.
+"""A model of a blob container in a few dictionaries, based only on the contract and on Microsoft's tables.
 
-Each operation gives the outcome the server has to have ("412 LeaseIdMissing") and changes the model as the server has to
-change. Time is the model's own, in seconds; ETags are whatever the server said.
+Each operation returns the required outcome ("412 LeaseIdMissing") and changes the model accordingly. The model has its own time
+in seconds; ETags are taken from the server.
 """
 
 import math
@@ -25,7 +25,7 @@ class Version:
 
 @dataclass
 class Entry:
-    """Everything under one name. A name with staged blocks alone is not a blob yet."""
+    """Everything under one name. A name with only staged blocks is not a blob yet."""
 
     now: Version | None = None
     lease: Lease | None = None
@@ -43,7 +43,7 @@ class Model:
         self.time = 0.0
         self.entries = {name: Entry() for name in names}
 
-    # Operations. `etag` is set by `stamp` once the server has said it.
+    # Operations. `stamp` sets `etag` to the value from the server.
 
     def put(self, name: str, data: bytes, lease: str | None, if_match: str | None, if_none: bool) -> None:
         entry = self.entries[name]
@@ -172,7 +172,7 @@ class Model:
 
     def _guard_write(self, entry: Entry, lease: str | None, if_match: str | None, if_none: bool) -> None:
         self._check_lease(entry, lease, writes=True)
-        if if_none and entry.now is not None and lease is None:  # who holds the lease may overwrite all the same
+        if if_none and entry.now is not None and lease is None:  # the lease holder may overwrite
             raise Refused("409 BlobAlreadyExists")
         if if_match is not None and (entry.now is None or entry.now.etag != if_match):
             raise Refused("412 ConditionNotMet")

@@ -1,6 +1,6 @@
-"""Real server processes: started on ports of their own, killed without warning, started again on the same data.
+"""Server processes: started on free ports, killed, and started again on the same data.
 
-A fleet is what clients meet: two workers on SQLite, or two servers on one PostgreSQL with a shared folder of extents.
+A fleet is two workers on SQLite, or two servers on one PostgreSQL with a shared folder of extents.
 """
 
 import asyncio
@@ -17,12 +17,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
+from tests.rest.running import ADMIN, ADMIN_TOKEN
+from verditer.config import PORTS
+
 PATIENCE_SECONDS = 30.0
-SERVICES = ("blob", "queue", "table", "file", "admin")
+PORT_NAMES = [row.name for row in PORTS]
 
 
 class Server:
-    """One server, on SQLite with two workers. `log` is everything it ever wrote to stderr, over all its starts."""
+    """One server, on SQLite with two workers. `log` is all of its output to stderr, over all starts."""
 
     def __init__(self, folder: Path, *flags: str, max_file_bytes: int | None = None) -> None:
         self.folder = folder
@@ -44,10 +47,11 @@ class Server:
         return self
 
     def spawn(self) -> None:
-        """Begin to start, and wait for nothing."""
-        ports = [part for name in SERVICES for part in (f"--{name}Port", "0")]
+        """Start the process without waiting for it."""
+        ports = [part for name in PORT_NAMES for part in (f"--{name}Port", "0")]
         workers = [] if "--database" in self._flags else ["--workers", "2"]
         command = [sys.executable, "-m", "verditer", "--location", str(self.folder), "--silent", "--test-control"]
+        command += ["--adminToken", ADMIN_TOKEN]
         with self._log.open("a") as log:
             self._process = subprocess.Popen(
                 [*command, *ports, *workers, *self._flags],
@@ -59,7 +63,7 @@ class Server:
             )
 
     def kill(self) -> None:
-        """kill -9: no goodbye, nothing flushed."""
+        """kill -9: nothing is flushed."""
         if self._process is not None:
             self._process.kill()
             self.wait()
@@ -81,6 +85,11 @@ class Server:
         return code
 
     @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
+    @property
     def workers(self) -> list[int]:
         """Their process ids."""
         assert self._process is not None
@@ -99,7 +108,7 @@ class Server:
         assert self._admin("POST", "/control/clock", json.dumps({"seconds": seconds})) == 200
 
     def _prepare(self) -> None:
-        """In the child: it ends with the tests, however they end, and may write files of a limited size only."""
+        """In the child: it ends when the tests end, and may write only files of limited size."""
         if sys.platform == "linux":
             ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
         if self._max_file_bytes is not None:
@@ -122,26 +131,26 @@ class Server:
     def _admin(self, method: str, path: str, body: str | None = None) -> int:
         connection = http.client.HTTPConnection("127.0.0.1", self.admin_port, timeout=PATIENCE_SECONDS)
         try:
-            connection.request(method, path, body)
+            connection.request(method, path, body, ADMIN)
             return connection.getresponse().status
         finally:
             connection.close()
 
 
 def _lines(stdout: IO[str]) -> Iterator[str]:
-    """The banner up to its first empty line: what is served, and where."""
+    """The start message up to its first empty line: the services and their ports."""
     yield from iter(lambda: stdout.readline().rstrip(), "")
 
 
 def _listening(line: str) -> tuple[str, int]:
     words = line.split()
-    if len(words) == 2 and words[1].startswith("http"):
+    if len(words) == 2 and words[1].startswith(("http", "smb")):
         return words[0].lower(), int(words[1].rpartition(":")[2])
     return "", 0
 
 
 class Fleet:
-    """Processes that serve the same data."""
+    """Servers of the same data."""
 
     def __init__(self, kind: str, servers: list[Server]) -> None:
         self.kind = kind

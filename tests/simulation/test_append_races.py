@@ -1,4 +1,4 @@
-"""Races on append and page blobs: every block has a place of its own, nothing is lost, and a reader sees one state.
+"""Races on append and page blobs: no two blocks have the same offset, nothing is lost, and a reader sees one state.
 
 Each race runs on one process with SQLite and on two processes with one PostgreSQL, clients alternating between them.
 """
@@ -16,7 +16,7 @@ MIB = 1 << 20
 
 
 def marked(number: int, size: int) -> bytes:
-    """Bytes that say whose they are, all along."""
+    """Bytes that identify their writer at every position."""
     mark = b"%08d" % number
     return (mark * (size // len(mark) + 1))[:size]
 
@@ -114,7 +114,7 @@ async def test_a_slow_download_of_a_page_blob_is_one_state_however_much_is_writt
         for start in range(0, size, 4 * MIB):
             await write(writer, path, start, marked(1, 4 * MIB))
         for start in range(0, size // 2, 10 * step):
-            await write(writer, path, start, marked(2, step))  # small pieces between the large ones
+            await write(writer, path, start, marked(2, step))  # small writes between the large ones
         before = (await other.get_blob(path)).body
         await reader.send("GET", path, headers={})
         status, headers = await reader.receive_head()

@@ -1,4 +1,4 @@
-"""Races of copies: one winner, one state of the source, and a pending copy that survives the process that fetches it.
+"""Races of copies: one winner, one state of the source, and a pending copy that continues when its process was killed.
 
 Each race runs on one process with SQLite and on two processes with one PostgreSQL, clients alternating between them.
 """
@@ -145,7 +145,7 @@ async def test_a_pending_copy_goes_on_after_its_processes_were_killed(own_fleet:
         own_fleet.restart()
         assert file.gate is not None
         file.gate.set()
-        own_fleet.servers[0].move_clock(60)  # the claim of the killed process has run out
+        own_fleet.servers[0].move_clock(60)  # the claim of the killed process has expired
         async with connected(own_fleet.ports, 1) as (client,):
             answer = await settled(client, path)
             assert (answer.headers["x-ms-copy-status"], answer.headers["x-ms-copy-progress"]) == (
@@ -153,7 +153,7 @@ async def test_a_pending_copy_goes_on_after_its_processes_were_killed(own_fleet:
                 f"{len(body)}/{len(body)}",
             )
             assert (await client.get_blob(path)).body == body
-        assert file.asked[-1]["range"] == f"bytes={16 * MIB}-"  # what had come was not fetched again
+        assert file.asked[-1]["range"] == f"bytes={16 * MIB}-"  # committed chunks are not fetched again
 
 
 async def test_abort_and_completion_leave_one_of_two_outcomes(fleet: Fleet, container: str) -> None:

@@ -1,4 +1,4 @@
-"""Acknowledged means durable (contract G6): servers are killed under load, clients vanish in mid-upload, disks fill up."""
+"""Acknowledged writes are durable (contract G6): servers are killed under load, clients disconnect in uploads, disks fill up."""
 
 import asyncio
 import os
@@ -20,7 +20,7 @@ SIZES = (10, 3_000, 60_000, 70_000, 400_000)
 
 @dataclass(frozen=True)
 class Version:
-    """What a blob holds: content, then metadata. None of both is a blob that does not exist."""
+    """Content and metadata of a blob; None for both if it does not exist."""
 
     data: bytes | None = None
     meta: str | None = None
@@ -28,7 +28,7 @@ class Version:
 
 @dataclass
 class Known:
-    """One blob with one writer: what was last acknowledged, and what was asked for and never answered."""
+    """One blob with one writer: the last acknowledged state, and the states of requests without a response."""
 
     sure: Version = Version()
     etag: str = ""
@@ -36,11 +36,11 @@ class Known:
 
 
 class Writer:
-    """Writes blobs of its own in every way there is, until the server is gone."""
+    """Writes its own blobs with different operations until the server is killed."""
 
     def __init__(self, container: str, number: int, chance: random.Random) -> None:
         self.blobs = {f"{container}/{number}-{index}": Known() for index in range(3)}
-        self.acknowledged = asyncio.Semaphore(0)  # once for each write
+        self.acknowledged = asyncio.Semaphore(0)  # released once per write
         self._chance = chance
         self._count = number * 1_000_000
 
@@ -104,7 +104,7 @@ async def test_every_acknowledged_write_survives_a_kill(own_fleet: Fleet, contai
         async with connected(own_fleet.ports, len(writers)) as clients:
             working = asyncio.ensure_future(together(clients, lambda client, number: writers[number].run(client, number)))
             async with asyncio.timeout(PATIENCE_SECONDS):
-                for _ in range(chance.randint(11, 150)):  # the others are then at whatever point they are
+                for _ in range(chance.randint(11, 150)):  # the other writers are then at random points
                     await acknowledged.acquire()
             own_fleet.restart()
             await working

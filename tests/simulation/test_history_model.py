@@ -1,7 +1,8 @@
 """Random writes, snapshots and deletes, while versioning and soft delete are turned on and off, agree with a small model.
 
-The model is the table of what Azure keeps: plain, soft delete, versioning, both. After every step the listing has to show exactly
-the states the model knows, in order, and a state picked at random has to read as it was. Time passes in parts of a day.
+The model is the table in docs/settings.md: neither, soft delete, versioning, both. After every step the listing has to show
+exactly the states the model knows, in order, and a state picked at random has to read as it was. The clock moves by fractions
+of a day.
 """
 
 import http.client
@@ -13,6 +14,7 @@ import time
 from dataclasses import dataclass, field, replace
 from urllib.parse import quote
 
+from tests.rest.running import ADMIN
 from tests.simulation.client import Answer, Client, connected
 from tests.simulation.servers import Fleet
 from verditer.services.account import DEVELOPMENT_ACCOUNT
@@ -27,14 +29,14 @@ INCLUDE = "snapshots,versions,deleted,metadata"
 class State:
     data: bytes
     meta: str
-    born: int  # the model's time of the write that made it
-    version: int | None = None  # since when it is the current version
-    expires: float = 0.0  # when it is soft-deleted
+    born: int  # the model's time of the write that created it
+    version: int | None = None  # the time since which it is the current version
+    expires: float = 0.0  # the time of its soft delete
 
 
 @dataclass
 class Entry:
-    """All states of a name. Keys are the model's times, in the order of the real ids."""
+    """All states of a name. Keys are times of the model, in the order of the server's ids."""
 
     now: State | None = None
     snapshots: dict[int, State] = field(default_factory=dict)
@@ -74,9 +76,9 @@ class Model:
         if entry.now is None:
             return False
         entry.snapshots[self._tick()] = entry.now
-        if self._is_versioned(entry.now):
+        if self.versioning:
             self._keep_version(entry, entry.now)
-            entry.now = replace(entry.now, version=self._tick() if self.versioning else None)
+            entry.now = replace(entry.now, version=self._tick())
         return True
 
     def delete(self, name: str) -> bool:
@@ -172,12 +174,12 @@ class Model:
 
 
 class Walk:
-    """A random walk of clients of every process and the model, side by side."""
+    """A random sequence of operations on the server and on the model."""
 
     def __init__(self, clients: list[Client], fleet: Fleet, container: str, chance: random.Random) -> None:
         self.model = Model()
         self.trace: list[str] = []
-        self.shown: list[tuple[str, str, str]] = []  # name, kind and id of what the last listing had
+        self.shown: list[tuple[str, str, str]] = []  # name, kind and id of the entries of the last listing
         self._clients, self._fleet, self._container, self._chance = clients, fleet, container, chance
         self._count = 0
 
@@ -196,7 +198,7 @@ class Walk:
         server = self._chance.choice(self._fleet.servers)
         connection = http.client.HTTPConnection("127.0.0.1", server.admin_port)
         settings = {"versioning": versioning, "blob_soft_delete_days": DAYS if soft_delete else 0}
-        connection.request("PUT", f"/control/accounts/{DEVELOPMENT_ACCOUNT}/settings", json.dumps(settings))
+        connection.request("PUT", f"/control/accounts/{DEVELOPMENT_ACCOUNT}/settings", json.dumps(settings), ADMIN)
         assert connection.getresponse().status == 200
         connection.close()
 
@@ -253,7 +255,7 @@ class Walk:
 
     async def _wait(self, name: str) -> None:
         self._fleet.servers[0].move_clock(0.7 * 86400)
-        for client in self._clients:  # a process that has not heard of it refuses large uploads, as one that slept for so long
+        for client in self._clients:  # until it has seen the moved clock, a process refuses large uploads
             await client.create_container(f"{self._container}-{self._next()}")
         self.model.pass_days(0.7)
 

@@ -1,4 +1,4 @@
-"""Linearizability: histories of random calls by many clients are explained by one order of them, per blob (contract G2, G5)."""
+"""Linearizability: a sequential order explains the results of random calls by many clients, per blob (contract G2, G5)."""
 
 import asyncio
 import math
@@ -16,7 +16,7 @@ Now = Callable[[], float]
 
 
 class Recorder:
-    """Random calls on a few blobs, written down as they were made."""
+    """Random calls on a few blobs, and their recorded history."""
 
     def __init__(self, container: str, chance: random.Random) -> None:
         self.container = container
@@ -26,7 +26,7 @@ class Recorder:
         self._writes = 0
 
     async def call(self, client: Client) -> bool:
-        """One call; False when its answer was lost."""
+        """Make one call; False if its response was lost."""
         blob = self._chance.randrange(BLOBS)
         do = self._chance.choices(["put", "set", "get", "delete"], [5, 2, 5, 1])[0]
         condition = self._chance.random() if do != "get" else 1.0
@@ -158,7 +158,7 @@ PUT_2 = called("put", (2, 3), "201", value="2", etag="b")
             called("put", (2, math.inf), "", value="2"),
             called("get", (4, 5), "200", value="2", etag="b"),
             called("get", (6, 7), "200", value="1", etag="a"),
-        ],  # a write that came and went
+        ],  # a write that appeared and disappeared
     ],
 )
 def test_the_checker_notices(history: list[Call]) -> None:

@@ -1,4 +1,4 @@
-"""Random operations, one after another, agree with a model small enough to be believed (`model.py`)."""
+"""Sequential random operations agree with a small model (`model.py`)."""
 
 import os
 import random
@@ -17,13 +17,13 @@ LEASES = ["11111111-1111-1111-1111-111111111111", "22222222-2222-2222-2222-22222
 BLOCKS = [block_id(f"block-{number}") for number in range(4)]
 SIZES = [0, 5, 2_000, 66_000]
 SUCCESS = {"200", "201", "202"}
-# Moves are multiples of ten seconds and everything ends five seconds beside them, so the model needs no exact clock.
+# The clock moves by multiples of ten seconds, and leases end five seconds off them, so the model needs no exact clock.
 MOVES, DURATIONS, PERIODS = [10, 30, 50], [15, 35, 55, -1], [None, 0, 15, 45]
 SECONDS = min(4.0, float(os.environ.get("VERDITER_MODEL_SECONDS", "2.5")))
 
 
 class Walk:
-    """A random walk of one client and the model, side by side."""
+    """A random sequence of operations on the server and on the model."""
 
     def __init__(self, client: Client, fleet: Fleet, container: str, chance: random.Random) -> None:
         self.client = client
@@ -56,7 +56,7 @@ class Walk:
         self.trace.append(f"{self.model.time:.0f}s {what} {name}: {answer.outcome}")
         assert found == wanted, "\n".join([*self.trace[-40:], f"expected {wanted}"])
         if stamp and wanted == "success":
-            self._stale = answer.etag if self._chance.random() < 0.3 else self._stale  # stale before long
+            self._stale = answer.etag if self._chance.random() < 0.3 else self._stale  # soon stale
             self.model.stamp(name, answer.etag)
         return answer
 
@@ -201,6 +201,6 @@ async def test_random_operations_agree_with_the_model(own_fleet: Fleet, containe
     async with connected(own_fleet.ports, 1) as [client]:
         await client.create_container(container)
         walk = Walk(client, own_fleet, container, chance)
-        while time.monotonic() - started < SECONDS:  # five seconds beside the model's clock it would no longer be right
+        while time.monotonic() - started < SECONDS:  # five seconds off the model's clock it would be wrong
             await walk.step()
     assert len(walk.trace) > 100

@@ -1,5 +1,5 @@
-"""Producers and consumers on one queue, each message followed through its life: no two consumers hold it at once, it is not
-delivered again before its time, and it is not lost; not even when the servers are killed (contract Q1, Q2, G6; races Q1-Q5).
+"""Producers and consumers on one queue, each message is tracked: no two consumers hold it at once, it is not
+delivered again too early, and it is not lost, even if the servers are killed (contract Q1, Q2, G6; races Q1-Q5).
 """
 
 import asyncio
@@ -19,7 +19,7 @@ KILLS = int(os.environ.get("VERDITER_KILLS", "3"))
 ENDLESS = 1 << 60
 PRODUCERS = 4
 CONSUMERS = 8
-HIDDEN_SECONDS = 5000  # no round lasts as long, so a message that comes back on its own came back too early
+HIDDEN_SECONDS = 5000  # longer than any round, so a message that becomes visible by itself does so too early
 _MESSAGE = re.compile(
     r"<MessageId>(.*?)</MessageId>.*?<PopReceipt>(.*?)</PopReceipt>.*?<DequeueCount>(\d+)</DequeueCount><MessageText>(.*?)<"
 )
@@ -31,18 +31,18 @@ def queue(container: str) -> str:
 
 
 class Ledger:
-    """What the test knows of every message, by its text. It is written before a request where the request may set the message
-    free, and after the answer where the answer is what counts."""
+    """What the test knows of every message, by its text. It is updated before a request that may release the message, and
+    after the response of other requests."""
 
     def __init__(self) -> None:
         self.put: set[str] = set()  # acknowledged
-        self.perhaps_put: set[str] = set()  # asked for, never answered
+        self.perhaps_put: set[str] = set()  # sent, without a response
         self.held: dict[str, int] = {}  # text → consumer
         self.deleted: set[str] = set()  # acknowledged
         self.perhaps_deleted: set[str] = set()
         self.deliveries: Counter[str] = Counter()
         self.receipts: set[str] = set()
-        self.uncertain = False  # a Get was cut off: its messages are hidden, and nobody knows which
+        self.uncertain = False  # a Get without a response: its messages are hidden, and the test does not know which
 
     def receive(self, text: str, consumer: int, dequeue_count: int, receipt: str) -> None:
         assert text in self.put or text in self.perhaps_put, f"{text} was never put"
@@ -57,7 +57,7 @@ class Ledger:
 
     @property
     def left(self) -> set[str]:
-        """What has to be there still."""
+        """The messages that must still exist."""
         return self.put - self.deleted - self.perhaps_deleted
 
 
@@ -68,18 +68,18 @@ class Workers:
         self._seed = seed
         self._numbers = iter(range(1 << 60))
         self.producing = 0
-        self.faithful = False  # delete everything that is received
+        self.faithful = False  # delete every received message
         self._milestone = 0
         self._reached = asyncio.Event()
 
     async def have_put(self, count: int) -> None:
-        """Wait until so many messages were put, all in all."""
+        """Wait until this many messages were put in total."""
         self._milestone = count
         self._reached.clear()
         await self._reached.wait()
 
     async def run(self, fleet: Fleet, messages: int) -> None:
-        """Until so many more were put and there is nothing visible any more, or the servers are gone."""
+        """Work until this many more messages were put and none is visible, or the servers are killed."""
         self._wanted = messages
         self.producing = PRODUCERS
         ports = [server.ports["queue"] for server in fleet.servers]
@@ -126,7 +126,7 @@ class Workers:
                 return
 
     async def _settle(self, client: Client, chance: random.Random, id: str, receipt: str, text: str) -> None:
-        """Delete it; or first hold on to it; or give it back at once; or forget about it, as a worker that died would."""
+        """Delete the message, or renew it first, or release it at once, or abandon it like a worker that died."""
         path = f"{self.queue}/messages/{id}"
         what = 0.0 if self.faithful else chance.random()
         if what > 0.95:
@@ -159,7 +159,7 @@ async def create(fleet: Fleet, queue: str) -> None:
 
 
 async def drain(fleet: Fleet, workers: Workers) -> None:
-    """Let the time of everything that is hidden run out, and take it."""
+    """Move the clock beyond all visibility timeouts and receive the remaining messages."""
     ledger = workers.ledger
     fleet.servers[0].move_clock(HIDDEN_SECONDS + 1)
     ledger.held.clear()
@@ -183,7 +183,7 @@ async def test_every_message_is_held_by_one_consumer_at_a_time_and_none_is_lost(
     await workers.run(fleet, number)
     ledger = workers.ledger
     assert len(ledger.put) == number
-    assert set(ledger.held) == ledger.left  # all that is left was forgotten by somebody
+    assert set(ledger.held) == ledger.left  # all remaining messages were abandoned
     await drain(fleet, workers)
     assert sum(ledger.deliveries.values()) == len(ledger.receipts)
 
@@ -209,8 +209,8 @@ async def test_killed_servers_lose_no_message_and_give_none_back_early(own_fleet
 
 
 async def test_a_delete_and_a_get_of_one_message_have_one_outcome(fleet: Fleet, queue: str) -> None:
-    """A worker whose time has just run out deletes while another gets: either the delete wins and nobody gets the message, or
-    the get does and the delete is refused."""
+    """A worker whose timeout has just passed deletes a message while another one gets it: either the delete succeeds and the
+    other gets nothing, or the get succeeds and the delete is refused."""
     # contract G5, Q2; race Q2
     await create(fleet, queue)
     body = b"<QueueMessage><MessageText>text</MessageText></QueueMessage>"

@@ -1,4 +1,4 @@
-"""Races: many clients want the same thing at the same moment. One gets it, the others are told, and nothing is mixed.
+"""Races: many clients send conflicting requests at the same moment. One succeeds, the others get an error, and nothing is mixed.
 
 Each race runs on one process with SQLite and on two processes with one PostgreSQL, clients alternating between them.
 """
@@ -15,11 +15,11 @@ from tests.simulation.servers import Fleet, until
 
 RACERS = 16
 ROUNDS = 12
-SMALL, LARGE = 1000, 100_000  # beside the record, and as an extent
+SMALL, LARGE = 1000, 100_000  # inline, and as an extent
 
 
 def marked(number: int, size: int) -> bytes:
-    """Bytes that say whose they are, all along."""
+    """Bytes that identify their writer at every position."""
     mark = b"%08d" % number
     return (mark * (size // len(mark) + 1))[:size]
 
@@ -85,7 +85,7 @@ async def test_of_many_acquirers_exactly_one_holds_the_lease(fleet: Fleet, conta
 
 
 async def test_nobody_writes_with_a_lease_that_was_stolen(fleet: Fleet, container: str, chance: random.Random) -> None:
-    # contract G5, L3; race L6
+    # contract G5, L3; race L6, L7
     path = f"{container}/state"
     async with connected(fleet.ports, 8) as [thief, *writers]:
         await thief.create_container(container)
@@ -108,7 +108,7 @@ async def test_nobody_writes_with_a_lease_that_was_stolen(fleet: Fleet, containe
 
 
 class Theft:
-    """Writers that go on with the lease they believe in, until one write begun after the theft has been refused."""
+    """Writers that keep using the old lease until a write that began after the theft has been refused."""
 
     def __init__(self, path: str, lease: str, chance: random.Random) -> None:
         self.done_at = math.inf
@@ -125,7 +125,7 @@ class Theft:
             data = marked(0, self._chance.choice([SMALL, LARGE]))
             answer = await client.put_blob(self._path, data, {"x-ms-lease-id": self._lease})
             if answer.status == 201:
-                assert not late, "written with a lease that somebody else had taken before"
+                assert not late, "written with a lease that another client had taken before"
                 self.written.append(order_of(answer.etag))
             else:
                 assert answer.outcome in ("412 LeaseLost", "412 LeaseIdMismatchWithBlobOperation"), answer.outcome

@@ -1,4 +1,4 @@
-"""Reads under fire: whatever is being overwritten, a reader and a listing see one committed state, whole (contract G3)."""
+"""Reads during writes: a reader and a listing see one complete committed state (contract G3)."""
 
 import asyncio
 import base64
@@ -39,7 +39,7 @@ async def test_a_read_is_of_one_version_while_the_blob_is_overwritten(
                 await client.put_block(path, a, data[:half])
                 await client.put_block(path, b, data[half:])
                 answer = await client.put_block_list(path, [a, b], headers)
-                assert answer.outcome in ("201", "400 InvalidBlockList")  # a rival has written in between
+                assert answer.outcome in ("201", "400 InvalidBlockList")  # another writer has written in between
             else:
                 answer = await client.put_blob(path, data, headers)
                 assert answer.status == 201
@@ -83,7 +83,7 @@ async def test_a_read_is_of_one_version_while_the_blob_is_overwritten(
 async def test_a_slow_download_gets_the_version_it_began_with(fleet: Fleet, container: str) -> None:
     # contract G3: overwritten, then deleted, while it is being read
     path = f"{container}/blob"
-    size = 24 << 20  # more than sockets and buffers hold
+    size = 24 << 20  # more than sockets and buffers can hold
     async with connected(fleet.ports, 4) as [writer, *readers]:
         await writer.create_container(container)
         blocks = [block_id(f"{number}") for number in range(6)]
@@ -137,7 +137,7 @@ async def test_a_listing_page_is_one_committed_state(fleet: Fleet, container: st
 
 
 def _versions(page: bytes) -> dict[str, int]:
-    """Blob name → version, after a look at whether each entry is of one piece."""
+    """Blob name → version, after checking that each entry is consistent."""
     found = {}
     for entry in re.findall(r"<Blob>.*?</Blob>", page.decode(), re.DOTALL):
         name, length, md5, version = (

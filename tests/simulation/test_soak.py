@@ -1,4 +1,4 @@
-"""The same proofs for as long as you like: `pytest -m soak`, with VERDITER_SOAK_SECONDS for each (60 unless told)."""
+"""The same tests for a longer time: `pytest -m soak`, with VERDITER_SOAK_SECONDS for each (default 60)."""
 
 import os
 import random
@@ -14,32 +14,32 @@ pytestmark = pytest.mark.soak
 SECONDS = float(os.environ.get("VERDITER_SOAK_SECONDS", "60"))
 
 
-def turns(container: str, seed: int) -> Iterator[tuple[str, random.Random]]:
-    """A container of its own and a seed of its own for each turn; the seed of a turn that failed replays it alone."""
+def rounds(container: str, seed: int) -> Iterator[tuple[str, random.Random]]:
+    """A new container and a new seed for each round; the seed of a failed round replays it."""
     end = time.monotonic() + SECONDS
-    turn = 0
+    number = 0
     while time.monotonic() < end:
-        print(f"VERDITER_SEED={seed + turn}")
-        yield f"{container}-{turn}", random.Random(seed + turn)
-        turn += 1
+        print(f"VERDITER_SEED={seed + number}")
+        yield f"{container}-{number}", random.Random(seed + number)
+        number += 1
 
 
 async def test_killed_again_and_again(own_fleet: Fleet, container: str, seed: int) -> None:
     # contract G6
-    for name, chance in turns(container, seed):
+    for name, chance in rounds(container, seed):
         await test_durability.test_every_acknowledged_write_survives_a_kill(own_fleet, name, chance)
 
 
 async def test_orders_are_found_for_long_histories(own_fleet: Fleet, container: str, seed: int) -> None:
     # contract G2, G5, G6
-    for name, chance in turns(container, seed):
+    for name, chance in rounds(container, seed):
         await test_linear.test_random_calls_by_many_clients_have_an_order(own_fleet, name, chance)
         await test_linear.test_the_order_survives_a_kill(own_fleet, f"{name}-killed", chance)
 
 
 async def test_races_have_one_winner_every_time(fleet: Fleet, container: str, seed: int) -> None:
     # contract G3, G5
-    for name, chance in turns(container, seed):
+    for name, chance in rounds(container, seed):
         await test_races.test_of_many_writers_with_one_etag_exactly_one_wins(fleet, f"{name}-a", chance)
         await test_races.test_nobody_writes_with_a_lease_that_was_stolen(fleet, f"{name}-b", chance)
         await test_races.test_of_two_committers_the_loser_finds_its_blocks_gone(fleet, f"{name}-c", chance)
@@ -48,5 +48,5 @@ async def test_races_have_one_winner_every_time(fleet: Fleet, container: str, se
 
 
 async def test_the_model_agrees_for_long(own_fleet: Fleet, container: str, seed: int) -> None:
-    for name, chance in turns(container, seed):
+    for name, chance in rounds(container, seed):
         await test_model.test_random_operations_agree_with_the_model(own_fleet, name, chance)

@@ -1,4 +1,4 @@
-"""Start and stop: in any rhythm, with work in hand, and never two processes on one folder."""
+"""Start and stop: at any moment, with running requests, and never two servers on one folder."""
 
 import asyncio
 import random
@@ -23,7 +23,7 @@ def server(tmp_path: Path) -> Iterator[Server]:
 
 
 async def begin_upload(client: Client, path: str, size: int, beginning: bytes) -> None:
-    """The server has asked for the body, and gets the beginning of it."""
+    """The server has requested the body and gets the beginning of it."""
     head = {"x-ms-blob-type": "BlockBlob", "Content-Length": str(size), "Expect": "100-continue"}
     await client.send("PUT", path, headers=head)
     assert (await client.receive_head())[0] == 100
@@ -46,7 +46,7 @@ async def test_it_may_be_stopped_at_any_moment_of_its_start(server: Server, cont
         server.spawn()
         await asyncio.sleep(chance.uniform(0, 0.4))
         server.terminate()
-        assert server.wait() in (0, -15)  # before it listens to signals, the signal itself ends it
+        assert server.wait() in (0, -15)  # before the signal handler is installed, the signal ends the process
     server.start()
     async with connected([server.port], 1) as [client]:
         assert (await client.create_container(container)).status == 201

@@ -1,4 +1,4 @@
-"""Acknowledged means durable, and half a batch is never seen (contract G6): servers are killed in the middle of batches."""
+"""Acknowledged transactions are durable and never partial (contract G6): servers are killed during transactions."""
 
 import os
 import random
@@ -18,7 +18,7 @@ ROWS = 20
 
 
 class Writer:
-    """Writes batch after batch into a partition of its own, each with a number of its own, until the server is gone."""
+    """Writes numbered transactions into its own partition until the server is killed."""
 
     def __init__(self, partition: str) -> None:
         self.partition = partition
@@ -56,7 +56,7 @@ def client(fleet: Fleet, number: int) -> TableServiceClient:
 
 
 def wait_for(writers: list[Writer], batches: int) -> None:
-    """Until so many batches are acknowledged in all: the others are then at whatever point they are."""
+    """Wait until this many transactions are acknowledged in total; the others are then at random points."""
     end = time.monotonic() + PATIENCE_SECONDS
     while sum(writer.batches for writer in writers) < batches:
         assert time.monotonic() < end

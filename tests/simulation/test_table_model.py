@@ -1,4 +1,4 @@
-"""Random changes and batches against a small model: the same answers, and after each of them the same table."""
+"""Random changes and transactions compared with a small model: the same responses, and the same table after each of them."""
 
 import random
 import uuid
@@ -30,7 +30,7 @@ class Refused(Exception):
 
 
 def change(rows: dict[str, Row], verb: str, row: str, known: Row, match: str) -> None:
-    """What one change does to a partition."""
+    """The effect of one change on a partition."""
     there = row in rows
     if verb == "create" and there:
         raise Refused("EntityAlreadyExists")
@@ -48,7 +48,7 @@ def change(rows: dict[str, Row], verb: str, row: str, known: Row, match: str) ->
 
 
 def changed(rows: dict[str, Row], changes: list[Change]) -> dict[str, Row]:
-    """The partition after a batch, or a refusal."""
+    """The partition after a transaction, or the error."""
     after, seen = {row: dict(known) for row, known in rows.items()}, set[str]()
     for index, (_, row, _, _) in enumerate(changes):
         if row in seen:
@@ -71,9 +71,9 @@ def random_change(chance: random.Random, number: int) -> Change:
 
 @pytest.fixture
 def tables(fleet: Fleet) -> Iterator[list[TableClient]]:
-    """The same table through each process of the fleet."""
+    """Clients of the same table, one for each server of the fleet."""
     name = f"sim{uuid.uuid4().hex[:16]}"
-    credential = AzureSasCredential(SAS)  # others move the fleet's clock, and a key signs with the machine's
+    credential = AzureSasCredential(SAS)  # other tests move the fleet's clock, and Shared Key signs with the machine's
     services = [
         TableServiceClient(
             f"http://127.0.0.1:{server.ports['table']}/{DEVELOPMENT_ACCOUNT}", credential=credential, retry_total=0
@@ -106,7 +106,7 @@ def sdk_change(etags: dict[str, str | None], change: Change) -> tuple[Any, ...]:
 
 
 def submitted(table: TableClient, changes: list[tuple[Any, ...]]) -> tuple[str, int] | None:
-    """The code and place of a refusal."""
+    """The code and position of an error."""
     try:
         table.submit_transaction(changes)
     except TableTransactionError as error:
@@ -115,7 +115,7 @@ def submitted(table: TableClient, changes: list[tuple[Any, ...]]) -> tuple[str, 
 
 
 def sent(table: TableClient, verb: str, entity: dict[str, Any], options: dict[str, Any]) -> int | None:
-    """The status of a refusal."""
+    """The status of an error."""
     try:
         getattr(table, f"{verb}_entity")(entity, **options)
     except HttpResponseError as error:
@@ -157,6 +157,6 @@ def test_random_single_changes_agree_with_the_model(tables: list[TableClient], c
         except Refused as refused:
             expected = refused
         if expected is not None and (one[0], expected.code) == ("delete", "ResourceNotFound"):
-            expected = None  # the client forgives it
+            expected = None  # the client ignores it
         assert sent(table, *sdk_change(etags, one)) == (None if expected is None else STATUSES[expected.code]), one
         assert state(chance.choice(tables)) == model, one

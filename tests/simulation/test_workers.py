@@ -1,4 +1,4 @@
-"""Two workers behind one port: clients notice neither that there are two nor that one of them dies."""
+"""Two workers behind one port: clients do not notice that there are two, nor that one of them dies."""
 
 import asyncio
 import http.client
@@ -93,7 +93,7 @@ async def test_metrics_are_of_all_workers(server: Server, container: str) -> Non
         found = re.search(r'^verditer_requests_total\{operation="PutBlob",service="blob",status="201"\} ([\d.]+)', text, re.M)
         return int(float(found[1])) if found is not None else 0
 
-    for _ in range(4):  # by whichever worker
+    for _ in range(4):  # by either worker
         await until(lambda: put_blobs() == 8)
 
 

@@ -1,1 +1,1 @@
-"""Are the rules right? No server and no store, unless a test says so."""
+"""Tests of rules, without a server and a store unless a test says otherwise. `test_tidy.py` checks the repository itself."""

@@ -1,25 +1,25 @@
-"""Entities and filters for tests: made by hand, or by hypothesis from a world small enough that they meet."""
+"""Entities and filters for tests: constants, and hypothesis strategies with few names and values, so that filters match."""
 
 import base64
 from collections.abc import Callable, Mapping
 
 from hypothesis import strategies as st
 
-from verditer.core.edm import ANNOTATION, Edm, Members, Wire, double_of, encode_members
-from verditer.core.records.table import Entity, padded
+from verditer.core.edm import ANNOTATION, Edm, JsonValue, Members, double_of, encode_members
+from verditer.core.records.table import Entity
 from verditer.services.table.compare import compile_filter
 from verditer.services.table.filter import And, Compare, Constant, Literal, Node, Not, Or
 from verditer.services.table.query import SYSTEM
 
-Value = tuple[Edm, Wire]
+Value = tuple[Edm, JsonValue]
 
 KEYS = ["", "a", "ab", "b", "ba", "\uffff", "𝄞"]
 NAMES = ["A", "B", "Ab"]
 OPS = ["eq", "ne", "gt", "ge", "lt", "le"]
 
 
-def put(members: Members, name: str, kind: Edm, value: Wire) -> None:
-    """Set a property: one member, or an annotation and its member where text stands for something else."""
+def put(members: Members, name: str, kind: Edm, value: JsonValue) -> None:
+    """Set a property: one member, or a type annotation and its member."""
     if value.__class__ is str and kind is not Edm.STRING:
         members[name + ANNOTATION] = kind.value
     members[name] = value
@@ -29,13 +29,11 @@ def entity(partition_key: str, row_key: str, known: Mapping[str, Value], *, etag
     members: Members = {}
     for name, (kind, value) in known.items():
         put(members, name, kind, value)
-    return Entity(
-        properties=padded(encode_members(members)), table_id=table_id, partition_key=partition_key, row_key=row_key, etag=etag
-    )
+    return Entity(properties=encode_members(members), table_id=table_id, partition_key=partition_key, row_key=row_key, etag=etag)
 
 
 def predicate(node: Node) -> Callable[[Entity], bool]:
-    """The whole filter, compiled as a query compiles it."""
+    """The complete filter, compiled as in a query."""
     return compile_filter(node, SYSTEM, document_of)
 
 

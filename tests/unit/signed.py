@@ -1,4 +1,4 @@
-"""What the tests of authentication share: an account with two keys, a moment, and requests as the server hands them over."""
+"""Shared by the tests of authentication: an account with two keys, a fixed time, and requests as the front end passes them."""
 
 import asyncio
 import base64
@@ -9,10 +9,12 @@ from verditer.core.dates import parse_iso
 from verditer.core.errors import StorageError
 from verditer.core.grant import ContainerAccess, Grant
 from verditer.rest.address import parse_address
-from verditer.rest.auth import Service, authenticate
-from verditer.rest.message import Request
+from verditer.rest.auth import authenticate
+from verditer.rest.http.message import Request
+from verditer.rest.services import SERVICES
 from verditer.services.account import Account
 
+ROWS = {row.name: row for row in SERVICES}
 KEY_1 = base64.b64encode(b"the first key of this account, 1").decode()
 KEY_2 = base64.b64encode(b"the second key of this account 2").decode()
 ACCOUNT = Account(name="acct", keys=(base64.b64decode(KEY_1), base64.b64decode(KEY_2)))
@@ -34,7 +36,7 @@ class NoBody:
 
 
 def signature(text: str, key: str = KEY_1) -> str:
-    """Computed apart from the code under test."""
+    """Computed independently of the code under test."""
     return base64.b64encode(hmac.new(base64.b64decode(key), text.encode(), hashlib.sha256).digest()).decode()
 
 
@@ -44,14 +46,14 @@ def grant_for(
     method: str = "GET",
     headers: dict[str, str] | None = None,
     host: str = PATH_STYLE,
-    service: Service = "blob",
+    service: str = "blob",
     now: int = NOW,
     peer: str = "127.0.0.1",
     secure: bool = False,
     access: ContainerAccess | None = None,
     asked: list[str] | None = None,
 ) -> Grant:
-    """Authenticate; `asked` receives the containers whose access was looked up."""
+    """Authenticate; `asked` collects the containers whose access policies were read."""
 
     async def container_access(account: str, container: str) -> ContainerAccess | None:
         if asked is not None:
@@ -60,16 +62,16 @@ def grant_for(
 
     lower = {name.lower(): value for name, value in (headers or {}).items()}
     request = Request(method=method, target=target, headers=lower, raw_headers=[], body=NoBody(), peer=peer, secure=secure)
-    return asyncio.run(authenticate(request, parse_address(target, host), service, ACCOUNT, now, container_access))
+    return asyncio.run(authenticate(request, parse_address(target, host), ROWS[service], ACCOUNT, now, container_access))
 
 
 def refusal_of(target: str, **circumstances: object) -> tuple[str, str]:
-    """The error's code and detail; fails when the request is granted."""
+    """The code and detail of the error; fails if the request is granted."""
     try:
         grant_for(target, **circumstances)  # type: ignore[arg-type]
     except StorageError as error:
-        text = f"{error.message} {error.details}"
+        text = f"{error.message} {error.reason} {error.details}"
         for key in (KEY_1, KEY_2):
             assert key not in text
-        return error.code.wire, error.details.get("AuthenticationErrorDetail", "")
+        return error.code.azure_code, error.reason
     raise AssertionError("the request was granted")

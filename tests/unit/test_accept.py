@@ -1,11 +1,11 @@
 """Which worker takes the next connection."""
 
-from verditer.rest.accept import Crew
+from verditer.serving.accept import ConnectionCounts
 
 
 def test_a_worker_with_more_connections_than_another_leaves_the_next_to_it() -> None:
-    crew = Crew(2)
-    one, other = crew.member(0), crew.member(1)
+    counts = ConnectionCounts(2)
+    one, other = counts.of_worker(0), counts.of_worker(1)
     assert not one.has_more_than_another
     one.add(1)
     assert one.has_more_than_another
@@ -16,6 +16,6 @@ def test_a_worker_with_more_connections_than_another_leaves_the_next_to_it() -> 
 
 
 def test_a_worker_that_takes_the_place_of_a_dead_one_begins_with_none() -> None:
-    crew = Crew(2)
-    crew.member(0).add(5)
-    assert not crew.member(0).has_more_than_another
+    counts = ConnectionCounts(2)
+    counts.of_worker(0).add(5)
+    assert not counts.of_worker(0).has_more_than_another

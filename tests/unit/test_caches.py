@@ -1,12 +1,12 @@
-"""What is remembered of texts that clients send."""
+"""Bounded caches keyed by texts that clients send."""
 
-from verditer.core.caches import Kept, remember
+from verditer.core.caches import BoundedCache, bounded_cache
 
 
 def test_short_texts_are_remembered_and_long_ones_are_not() -> None:
     asked: list[str] = []
 
-    @remember(2, longest=3)
+    @bounded_cache(2, longest=3)
     def ask(text: str) -> int:
         asked.append(text)
         return len(text)
@@ -18,7 +18,7 @@ def test_short_texts_are_remembered_and_long_ones_are_not() -> None:
 def test_no_more_than_so_many_are_remembered() -> None:
     asked: list[str] = []
 
-    @remember(2, longest=3)
+    @bounded_cache(2, longest=3)
     def ask(text: str) -> None:
         asked.append(text)
 
@@ -28,7 +28,7 @@ def test_no_more_than_so_many_are_remembered() -> None:
 
 
 def test_what_is_full_begins_anew() -> None:
-    kept = Kept[tuple[str, str], int](2)
+    kept = BoundedCache[tuple[str, str], int](2)
     for number in range(5):
         kept.keep(("place", str(number)), number)
         assert len(kept) <= 2

@@ -1,13 +1,17 @@
 """The command line: flags become a Config, mistakes become a sentence, and the start message holds what a client needs."""
 
+import asyncio
 import base64
-import logging
+import http.client
 import os
+import re
 import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+import threading
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +21,20 @@ from azure.storage.blob import BlobServiceClient
 from tests.rest.running import running
 from verditer import __version__, cli
 from verditer.app import App
-from verditer.config import Config, Listen, OAuth
+from verditer.config import PORTS, Config, OAuth, default_ports
+from verditer.rest.services import SERVICES
 from verditer.services.account import DEVELOPMENT_ACCOUNT, DEVELOPMENT_KEY
+from verditer.serving.sockets import ListenAddress
+from verditer.start_message import describe_store, start_message
 
-ANYWHERE = tuple(part for name in ("blob", "queue", "table", "file", "admin") for part in (f"--{name}Port", "0"))
+ANY_PORTS = tuple(part for row in PORTS for part in (f"--{row.name}Port", "0"))
 SECRET = base64.b64encode(b"a key of one's own").decode()
 OTHER = base64.b64encode(b"its second key").decode()
 Flags = Callable[..., Config]
+
+
+def at(**ports: ListenAddress) -> dict[str, Any]:
+    return {"ports": default_ports() | ports}
 
 
 @pytest.fixture(autouse=True)
@@ -41,7 +52,7 @@ def config_of(monkeypatch: pytest.MonkeyPatch) -> Flags:
         seen.append(config)
 
     monkeypatch.setattr(cli, "run", run)
-    monkeypatch.setattr(cli, "_start_logging", lambda config: None)
+    monkeypatch.setattr(cli, "start_logging", lambda debug_file: None)
     monkeypatch.setattr(cli, "_usual_workers", lambda config: 1)
 
     def parse(*flags: str) -> Config:
@@ -53,13 +64,15 @@ def config_of(monkeypatch: pytest.MonkeyPatch) -> Flags:
 
 def test_without_arguments_it_is_azurites_ports_and_account(config_of: Flags) -> None:
     assert config_of() == Config()
-    assert [getattr(Config(), name).port for name in ("blob", "queue", "table", "file", "admin")] == [
-        10000,
-        10001,
-        10002,
-        10003,
-        10009,
-    ]
+    assert {name: address.port for name, address in Config().ports.items()} == {
+        "blob": 10000,
+        "queue": 10001,
+        "table": 10002,
+        "file": 10003,
+        "website": 10008,
+        "smb": 10445,
+        "admin": 10009,
+    }
     assert list(Config().accounts) == [DEVELOPMENT_ACCOUNT]
 
 
@@ -71,11 +84,11 @@ def test_without_arguments_it_is_azurites_ports_and_account(config_of: Flags) ->
         ("--database postgresql://me@there/store", {"database": "postgresql://me@there/store"}),
         ("--inMemoryPersistence", {"in_memory": True}),
         ("--inMemoryPersistence --extentMemoryLimit 1.5", {"in_memory": True, "memory_limit": 1_572_864}),
-        ("--blobHost 0.0.0.0 --blobPort 7", {"blob": Listen(host="0.0.0.0", port=7)}),
-        ("--queuePort 0", {"queue": Listen(port=0)}),
-        ("--tableHost ::1", {"table": Listen(host="::1", port=10002)}),
-        ("--filePort 9", {"file": Listen(port=9)}),
-        ("--adminPort 10", {"admin": Listen(port=10)}),
+        ("--blobHost 0.0.0.0 --blobPort 7", at(blob=ListenAddress(host="0.0.0.0", port=7))),
+        ("--queuePort 0", at(queue=ListenAddress(port=0))),
+        ("--tableHost ::1", at(table=ListenAddress(host="::1", port=10002))),
+        ("--filePort 9", at(file=ListenAddress(port=9))),
+        ("--adminPort 10", at(admin=ListenAddress(port=10))),
         ("--cert a.pem --key a.key --pwd word", {"cert": "a.pem", "key": "a.key", "password": "word"}),
         ("--development-tls", {"development_tls": True}),
         ("--silent", {"silent": True}),
@@ -104,7 +117,7 @@ def test_azurites_flags_are_taken_all_at_once(config_of: Flags) -> None:
         *("--blobHost", "0.0.0.0", "--blobPort", "1", "--queueHost", "0.0.0.0", "--queuePort", "2"),
         *("--tableHost", "0.0.0.0", "--tablePort", "3", "--cert", "c.pfx", "--pwd", "p", "--disableTelemetry"),
     )
-    assert [listen.host for listen in (config.blob, config.queue, config.table)] == ["0.0.0.0"] * 3
+    assert [config.ports[name].host for name in ("blob", "queue", "table")] == ["0.0.0.0"] * 3
 
 
 @pytest.mark.parametrize(
@@ -130,6 +143,7 @@ def test_azurites_flags_are_taken_all_at_once(config_of: Flags) -> None:
         ("--workers 0", 1, "--workers 0"),
         ("--workers 65", 1, "from 1 to 64"),
         ("--workers two", 2, "--workers"),
+        ("--debug no-such-folder/log.txt", 1, "--debug no-such-folder/log.txt: the file cannot be written"),
         ("--workers 2 --inMemoryPersistence", 1, "--inMemoryPersistence"),
         ("--cert no-such-file.pem", 1, "no-such-file.pem"),
         ("--database postgresql://127.0.0.1:1/none", 1, "port 1"),
@@ -141,8 +155,8 @@ def test_a_mistake_ends_with_a_status_and_says_what_is_wrong(
     def started(app: App) -> str:
         raise AssertionError("it started")
 
-    monkeypatch.setattr(cli, "_banner", started)
-    arguments = [*ANYWHERE, "--location", str(tmp_path), *flags.split()]
+    monkeypatch.setattr(cli, "start_message", started)
+    arguments = [*ANY_PORTS, "--location", str(tmp_path), *flags.split()]
     try:
         ended = cli.main(arguments)
     except SystemExit as end:
@@ -156,13 +170,13 @@ def test_a_mistake_ends_with_a_status_and_says_what_is_wrong(
 def test_a_port_that_is_taken_is_a_mistake_too(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        assert cli.main([*ANYWHERE, "--location", str(tmp_path), "--blobPort", port]) == 1
+        assert cli.main([*ANY_PORTS, "--location", str(tmp_path), "--blobPort", port]) == 1
     assert port in capfd.readouterr().err
 
 
 def test_two_servers_cannot_share_a_folder(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     with running(tmp_path):
-        assert cli.main([*ANYWHERE, "--location", str(tmp_path)]) == 1
+        assert cli.main([*ANY_PORTS, "--location", str(tmp_path)]) == 1
     assert str(tmp_path) in capfd.readouterr().err
 
 
@@ -181,6 +195,17 @@ def test_accounts_come_from_the_environment(config_of: Flags, monkeypatch: pytes
         "one": (b"a key of one's own",),
         "two": (b"a key of one's own", b"its second key"),
     }
+
+
+def test_keys_that_are_not_strict_base64_are_read_as_azurite_reads_them(
+    config_of: Flags, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("AZURITE_ACCOUNTS", "one:-_-_YQ;two:+/+/YQ==")
+    accounts = config_of().accounts
+    assert accounts["one"].keys == accounts["two"].keys == (bytes.fromhex("fbffbf61"),)
+    assert [record.getMessage() for record in caplog.records] == [
+        "account 'one': a key is not strict base64; it is read leniently"
+    ]
 
 
 def test_our_own_variable_comes_first(config_of: Flags, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -205,7 +230,7 @@ def test_accounts_that_cannot_be_read_are_a_mistake_that_shows_no_key(
 
 def test_the_start_message_has_a_connection_string_that_works(tmp_path: Path) -> None:
     with running(tmp_path, in_memory=True) as server:
-        message = cli._banner(server.app)
+        message = start_message(server.app)
         assert message.startswith(f"Verditer {__version__} is serving from memory")
         string = next(line for line in message.splitlines() if line.startswith("DefaultEndpointsProtocol=http;"))
         assert f"AccountKey={DEVELOPMENT_KEY};" in string
@@ -216,10 +241,9 @@ def test_the_start_message_has_a_connection_string_that_works(tmp_path: Path) ->
 
 def test_the_start_message_names_every_port(tmp_path: Path) -> None:
     with running(tmp_path, in_memory=True) as server:
-        message = cli._banner(server.app)
-        assert {name.capitalize() in message and f":{each.port}" in message for name, each in server.app.servers.items()} == {
-            True
-        }
+        message = start_message(server.app)
+        shown = {name.lower(): port for name, port in re.findall(r"^  (\w+) +[a-z]+://[^ ]*:(\d+)$", message, re.MULTILINE)}
+        assert shown == {name: str(each.port) for name, each in server.app.servers.items()}
 
 
 @pytest.mark.parametrize(
@@ -231,33 +255,15 @@ def test_the_start_message_names_every_port(tmp_path: Path) -> None:
     ],
 )
 def test_the_start_message_shows_the_database_and_not_its_password(database: str) -> None:
-    shown = cli._store(Config(database=database))
+    shown = describe_store(Config(database=database))
     assert "store at there" in shown
     assert "hidden" not in shown
-
-
-@pytest.fixture
-def _logging_put_back() -> Iterator[None]:
-    root, ours = logging.getLogger(), logging.getLogger("verditer")
-    handlers, level = list(root.handlers), ours.level
-    yield
-    for handler in set(root.handlers) - set(handlers):
-        root.removeHandler(handler)
-        handler.close()
-    ours.setLevel(level)
-
-
-@pytest.mark.usefixtures("_logging_put_back")
-def test_debug_also_writes_to_a_file(tmp_path: Path) -> None:
-    cli._start_logging(Config(debug=tmp_path / "log.txt"))
-    logging.getLogger("verditer").debug("a detail")
-    assert "DEBUG verditer a detail" in (tmp_path / "log.txt").read_text()
 
 
 @pytest.mark.parametrize("name", ["mine", DEVELOPMENT_ACCOUNT])
 def test_the_program_starts_hides_keys_of_ones_own_and_stops_when_asked(tmp_path: Path, name: str) -> None:
     environment = os.environ | {"VERDITER_ACCOUNTS": f"{name}:{SECRET}:{OTHER}"}
-    command = [sys.executable, "-m", "verditer", *ANYWHERE, "--location", str(tmp_path)]
+    command = [sys.executable, "-m", "verditer", *ANY_PORTS, "--location", str(tmp_path)]
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
         assert process.stdout is not None
         message = ""
@@ -271,3 +277,155 @@ def test_the_program_starts_hides_keys_of_ones_own_and_stops_when_asked(tmp_path
     assert f"AccountName={name};AccountKey=<its key>;" in message
     assert SECRET not in message
     assert OTHER not in message
+
+
+# --- starting and stopping --------------------------------------------------------------------------------------------------
+
+MODES = [["--inMemoryPersistence"], ["--workers", "1"], ["--workers", "2"]]
+PATIENCE_SECONDS = 60.0  # a process that takes longer to end hangs
+
+
+def command(location: Path, *flags: str) -> list[str]:
+    return [sys.executable, "-m", "verditer", *ANY_PORTS, "--location", str(location), *flags]
+
+
+@pytest.mark.parametrize("mode", MODES, ids=" ".join)
+def test_a_start_message_that_cannot_be_printed_ends_the_process_with_a_reason(tmp_path: Path, mode: list[str]) -> None:
+    with open("/dev/full", "w") as full:
+        ended = subprocess.run(
+            command(tmp_path, *mode), stdout=full, stderr=subprocess.PIPE, text=True, timeout=PATIENCE_SECONDS, check=False
+        )
+    assert ended.returncode == 1
+    assert "verditer: the start message cannot be printed: No space left on device" in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+@pytest.mark.parametrize("mode", MODES, ids=" ".join)
+def test_a_start_message_that_nobody_reads_ends_the_process(tmp_path: Path, mode: list[str]) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    try:
+        ended = subprocess.run(
+            command(tmp_path, *mode), stdout=write, stderr=subprocess.PIPE, text=True, timeout=PATIENCE_SECONDS, check=False
+        )
+    finally:
+        os.close(write)
+    assert ended.returncode == 1
+    assert "verditer: the start message cannot be printed: Broken pipe" in ended.stderr
+
+
+@pytest.mark.parametrize("mode", MODES, ids=" ".join)
+def test_a_request_log_that_nobody_reads_any_more_leaves_the_server_running(tmp_path: Path, mode: list[str]) -> None:
+    with subprocess.Popen(command(tmp_path, *mode), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        line = ""
+        while "Blob" not in line:
+            line = process.stdout.readline()
+        port = int(line.rpartition(":")[2])
+        while "AccountKey=" not in line:
+            line = process.stdout.readline()
+        process.stdout.close()
+        assert _get_status(port) == 404
+        assert "the request log ends here" in process.stderr.readline()
+        assert _get_status(port) == 404
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(PATIENCE_SECONDS) == 0
+        assert "Traceback" not in process.stderr.read()
+
+
+def _get_status(port: int) -> int:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_SECONDS)
+    connection.request("GET", "/nobody/container/blob")
+    status = connection.getresponse().status
+    connection.close()
+    return status
+
+
+@pytest.mark.parametrize("mode", MODES, ids=" ".join)
+@pytest.mark.parametrize("pause_seconds", [0.0, 0.002, 0.01])
+def test_two_interrupts_in_quick_succession_end_the_process(tmp_path: Path, mode: list[str], pause_seconds: float) -> None:
+    with subprocess.Popen(command(tmp_path, *mode), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline()
+        for _ in range(3):
+            process.send_signal(signal.SIGINT)
+            time.sleep(pause_seconds)
+        try:
+            _, errors = process.communicate(timeout=PATIENCE_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            raise
+    assert process.returncode == 0
+    assert "Traceback" not in errors
+
+
+@pytest.mark.parametrize("steps", range(0, 40, 3))
+def test_cancelling_a_stop_closes_everything_all_the_same(steps: int) -> None:
+    """However often and whenever a signal cancels it."""
+
+    async def stop_cancelled() -> None:
+        app = App(Config(in_memory=True, silent=True, ports={row.name: ListenAddress(port=0) for row in PORTS}))
+        await app.start()
+        stopping = asyncio.ensure_future(app.stop())
+        for _ in range(steps):
+            await asyncio.sleep(0)
+            stopping.cancel()
+        await asyncio.wait_for(stopping, PATIENCE_SECONDS)
+
+    before = _own_threads()
+    asyncio.run(stop_cancelled())
+    assert _own_threads() <= before
+
+
+def _own_threads() -> set[threading.Thread]:
+    """The threads that would keep this process alive. Those of servers that other tests share are daemons."""
+    return {thread for thread in threading.enumerate() if not thread.daemon}
+
+
+# --- ports ------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mode", MODES, ids=" ".join)
+def test_a_taken_port_that_was_not_asked_for_is_replaced_by_a_free_one(
+    tmp_path: Path, mode: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As for a second instance that is started with Azurite's three port flags alone."""
+    with socket.create_server(("127.0.0.1", 0)) as file, socket.create_server(("127.0.0.1", 0)) as admin:
+        taken = {"file": file.getsockname()[1], "admin": admin.getsockname()[1]}
+        start = (
+            "import sys, msgspec\nfrom verditer import cli, config, flags\n"
+            f"taken = {taken}\n"
+            "config.PORTS = flags.PORTS = tuple(\n"
+            "    msgspec.structs.replace(row, port=taken.get(row.name, row.port)) for row in config.PORTS)\n"
+            "sys.exit(cli.main(sys.argv[1:]))"
+        )
+        three = ("--blobPort", "0", "--queuePort", "0", "--tablePort", "0", "--location", str(tmp_path))
+        with subprocess.Popen(
+            [sys.executable, "-c", start, *three, *mode], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        ) as process:
+            assert process.stdout is not None
+            assert process.stderr is not None
+            message = ""
+            while "AccountKey=" not in message:
+                line = process.stdout.readline()
+                assert line, process.stderr.read()
+                message += line
+            process.send_signal(signal.SIGTERM)
+            _, errors = process.communicate(timeout=PATIENCE_SECONDS)
+    assert process.returncode == 0
+    for name, port in taken.items():
+        assert f"port {port} is in use, so the {name} port is " in errors
+        assert re.search(rf"{name.capitalize()} +http://127.0.0.1:(?!{port}\n)[0-9]+\n", message)
+
+
+def test_a_port_that_was_asked_for_is_never_replaced(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        assert cli.main([*ANY_PORTS, "--location", str(tmp_path), "--adminPort", port]) == 1
+    error = capfd.readouterr().err
+    assert f"cannot listen on 127.0.0.1 port {port} (admin): address already in use; --adminPort chooses another port" in error
+
+
+def test_every_service_has_a_port() -> None:
+    assert {service.name for service in SERVICES} == {row.name for row in PORTS if row.is_storage}

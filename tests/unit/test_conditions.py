@@ -6,12 +6,15 @@ from itertools import product
 import msgspec
 import pytest
 
-from verditer.core.conditions import NONE, Conditions, Kind, check, legal, parse
+from verditer.core.conditions import ANY, NONE, ConditionRule, Conditions, EtagCondition, check, legal
 from verditer.core.dates import TICKS_PER_SECOND, rfc1123, seconds
 from verditer.core.errors import Code, StorageError
-from verditer.core.etag import bare, show
+from verditer.core.guard import COPY_SOURCE, CREATE, TAGS_WRITE, GuardRule
 from verditer.core.lease import Lease
 from verditer.core.tags import Comparison
+from verditer.rest.codecs.conditions import parse_conditions
+from verditer.rest.codecs.etag import bare, show
+from verditer.rest.errors import elements_of, headers_of
 
 SECOND = 638_000_000_000_000_000
 ETAG = SECOND + 1_234_567  # Last-Modified is SECOND
@@ -26,12 +29,12 @@ class Record(msgspec.Struct, frozen=True):
 
 BLOB = Record(tags={"state": "open"})
 PASS = None
-WRITES = [Kind.CREATE, Kind.UPDATE, Kind.COPY_TARGET, Kind.COPY_SOURCE]
+WRITES = [ConditionRule.CREATE, ConditionRule.UPDATE, ConditionRule.COPY_TARGET, ConditionRule.COPY_SOURCE]
 CODES = {
-    Kind.CREATE: Code.ConditionNotMet,
-    Kind.UPDATE: Code.ConditionNotMet,
-    Kind.COPY_TARGET: Code.TargetConditionNotMet,
-    Kind.COPY_SOURCE: Code.SourceConditionNotMet,
+    ConditionRule.CREATE: Code.ConditionNotMet,
+    ConditionRule.UPDATE: Code.ConditionNotMet,
+    ConditionRule.COPY_TARGET: Code.TargetConditionNotMet,
+    ConditionRule.COPY_SOURCE: Code.SourceConditionNotMet,
 }
 
 # One header each, as sent, that the blob above meets or fails.
@@ -51,9 +54,15 @@ FAILED = {
 }
 
 
-def refusal(kind: Kind, headers: Mapping[str, str], current: Record | None = BLOB, *, holder: bool = False) -> Code | None:
+def parse(headers: Mapping[str, str], rule: GuardRule = CREATE) -> Conditions:
+    return parse_conditions(rule, headers)
+
+
+def refusal(
+    kind: ConditionRule, headers: Mapping[str, str], current: Record | None = BLOB, *, holds_lease: bool = False
+) -> Code | None:
     try:
-        check(kind, parse(headers), current, holder=holder)
+        check(kind, parse(headers), current, holds_lease=holds_lease)
     except StorageError as error:
         return error.code
     return None
@@ -83,7 +92,7 @@ def test_reads_combine_their_headers_as_the_table_says() -> None:
             expected = Code.NotModified
         else:
             expected = PASS
-        assert refusal(Kind.READ, pick(im=im, ius=ius, inm=inm, ims=ims)) is expected, (im, ius, inm, ims)
+        assert refusal(ConditionRule.READ, pick(im=im, ius=ius, inm=inm, ims=ims)) is expected, (im, ius, inm, ims)
 
 
 @pytest.mark.parametrize(
@@ -104,14 +113,14 @@ def test_reads_combine_their_headers_as_the_table_says() -> None:
 )
 def test_reads_take_lists_and_tags_and_refuse_the_none_match_star(headers: dict[str, str], code: Code | None) -> None:
     # contract B2
-    assert refusal(Kind.READ, headers) is code
+    assert refusal(ConditionRule.READ, headers) is code
 
 
 def test_not_modified_tells_what_the_client_has() -> None:
     # contract B2
     with pytest.raises(StorageError) as caught:
-        check(Kind.READ, parse(pick(inm=False)), BLOB)
-    assert caught.value.headers == {"ETag": show(ETAG), "Last-Modified": rfc1123(SECOND)}
+        check(ConditionRule.READ, parse(pick(inm=False)), BLOB)
+    assert headers_of(caught.value) == [("ETag", show(ETAG)), ("Last-Modified", rfc1123(SECOND))]
 
 
 # Writes
@@ -122,7 +131,7 @@ PLAIN = ["if-match", "if-none-match", "if-modified-since", "if-unmodified-since"
 
 
 @pytest.mark.parametrize("kind", WRITES)
-def test_writes_take_one_header_or_one_of_two_pairs(kind: Kind) -> None:
+def test_writes_take_one_header_or_one_of_two_pairs(kind: ConditionRule) -> None:
     # contract B2: every mixture that passes its comparison, with and without tags
     for chosen in product((True, False), repeat=4):
         names = {name for name, sent in zip(PLAIN, chosen, strict=True) if sent}
@@ -134,7 +143,7 @@ def test_writes_take_one_header_or_one_of_two_pairs(kind: Kind) -> None:
 
 @pytest.mark.parametrize("kind", WRITES)
 @pytest.mark.parametrize("name", PLAIN)
-def test_a_write_whose_condition_is_not_met_is_refused(kind: Kind, name: str) -> None:
+def test_a_write_whose_condition_is_not_met_is_refused(kind: ConditionRule, name: str) -> None:
     # contract B1, B2
     assert refusal(kind, {name: MET[name]}) is PASS
     assert refusal(kind, {name: FAILED[name]}) is CODES[kind]
@@ -142,37 +151,40 @@ def test_a_write_whose_condition_is_not_met_is_refused(kind: Kind, name: str) ->
 
 @pytest.mark.parametrize("kind", WRITES)
 @pytest.mark.parametrize(("decides", "ignored"), [("if-none-match", "if-modified-since"), ("if-match", "if-unmodified-since")])
-def test_the_etag_decides_in_a_pair(kind: Kind, decides: str, ignored: str) -> None:
+def test_the_etag_decides_in_a_pair(kind: ConditionRule, decides: str, ignored: str) -> None:
     # contract B2
     assert refusal(kind, {decides: MET[decides], ignored: FAILED[ignored]}) is PASS
     assert refusal(kind, {decides: FAILED[decides], ignored: MET[ignored]}) is CODES[kind]
 
 
 @pytest.mark.parametrize("kind", WRITES)
-def test_tags_are_a_further_condition_of_a_write(kind: Kind) -> None:
-    assert refusal(kind, pick(tags=False)) is CODES[kind]
-    assert refusal(kind, pick(im=True, tags=False)) is CODES[kind]
+def test_tags_are_a_further_condition_of_a_write(kind: ConditionRule) -> None:
+    # Recordings of Azure: unmet tag conditions of a copy have the plain error, unlike its other conditions.
+    assert refusal(kind, pick(tags=False)) is Code.ConditionNotMet
+    assert refusal(kind, pick(im=True, tags=False)) is Code.ConditionNotMet
     assert refusal(kind, pick(im=False, tags=True)) is CODES[kind]
     assert refusal(kind, pick(im=True, tags=True)) is PASS
-    assert refusal(kind, pick(tags=True), Record(tags=None)) is CODES[kind]
+    assert refusal(kind, pick(tags=True), Record(tags=None)) is Code.ConditionNotMet
 
 
 @pytest.mark.parametrize("kind", WRITES)
 @pytest.mark.parametrize("name", ["if-match", "if-none-match"])
-def test_a_write_takes_one_etag_only(kind: Kind, name: str) -> None:
+def test_a_write_takes_one_etag_only(kind: ConditionRule, name: str) -> None:
     assert refusal(kind, {name: f'{show(ETAG)}, "0x1"'}) is Code.MultipleConditionHeadersNotSupported
 
 
 @pytest.mark.parametrize(
     ("kind", "code"),
     [
-        (Kind.CREATE, Code.BlobAlreadyExists),
-        (Kind.COPY_TARGET, Code.BlobAlreadyExists),
-        (Kind.COPY_SOURCE, Code.SourceConditionNotMet),
-        (Kind.UPDATE, PASS),
+        (ConditionRule.CREATE, Code.BlobAlreadyExists),
+        (ConditionRule.COPY_TARGET, Code.BlobAlreadyExists),
+        (ConditionRule.COPY_SOURCE, Code.SourceConditionNotMet),
+        (ConditionRule.UPDATE, Code.ConditionNotMet),
+        (ConditionRule.SEAL, Code.ConditionNotMet),
+        (ConditionRule.DELETE, PASS),
     ],
 )
-def test_none_match_star_asks_whether_something_exists(kind: Kind, code: Code | None) -> None:
+def test_none_match_star_asks_whether_something_exists(kind: ConditionRule, code: Code | None) -> None:
     # contract B2; race E2
     assert refusal(kind, {"if-none-match": "*"}) is code
     assert refusal(kind, {"if-none-match": "*", "if-modified-since": FAILED["if-modified-since"]}) is code
@@ -180,8 +192,9 @@ def test_none_match_star_asks_whether_something_exists(kind: Kind, code: Code | 
 
 
 def test_who_holds_the_lease_overwrites_despite_the_none_match_star() -> None:
-    assert refusal(Kind.CREATE, {"if-none-match": "*"}, holder=True) is PASS
-    assert refusal(Kind.CREATE, {"if-none-match": show(ETAG)}, holder=True) is Code.ConditionNotMet
+    assert refusal(ConditionRule.CREATE, {"if-none-match": "*"}, holds_lease=True) is PASS
+    assert refusal(ConditionRule.CREATE, {"if-none-match": show(ETAG)}, holds_lease=True) is Code.ConditionNotMet
+    assert refusal(ConditionRule.UPDATE, {"if-none-match": "*"}, holds_lease=True) is Code.ConditionNotMet
 
 
 # Kinds that look at some headers only
@@ -190,21 +203,21 @@ def test_who_holds_the_lease_overwrites_despite_the_none_match_star() -> None:
 @pytest.mark.parametrize(
     ("kind", "headers", "code"),
     [
-        (Kind.CONTAINER, pick(im=False, inm=False, tags=False), PASS),
-        (Kind.CONTAINER, pick(ims=True), PASS),
-        (Kind.CONTAINER, pick(ims=False), Code.ConditionNotMet),
-        (Kind.CONTAINER, pick(ius=True), PASS),
-        (Kind.CONTAINER, pick(ius=False), Code.ConditionNotMet),
-        (Kind.CONTAINER, pick(ims=True, ius=True), Code.MultipleConditionHeadersNotSupported),
-        (Kind.CONTAINER_METADATA, pick(ims=False), Code.ConditionNotMet),
-        (Kind.CONTAINER_METADATA, pick(ims=True, ius=False, im=False), PASS),
-        (Kind.TAGS_ONLY, pick(im=False, inm=False, ims=False, ius=False), PASS),
-        (Kind.TAGS_ONLY, pick(tags=False), Code.ConditionNotMet),
-        (Kind.TAGS_ONLY, pick(tags=True), PASS),
-        (Kind.NOT_USED, pick(im=False, inm=False, ims=False, ius=False, tags=False), PASS),
+        (ConditionRule.CONTAINER, pick(im=False, inm=False, tags=False), PASS),
+        (ConditionRule.CONTAINER, pick(ims=True), PASS),
+        (ConditionRule.CONTAINER, pick(ims=False), Code.ConditionNotMet),
+        (ConditionRule.CONTAINER, pick(ius=True), PASS),
+        (ConditionRule.CONTAINER, pick(ius=False), Code.ConditionNotMet),
+        (ConditionRule.CONTAINER, pick(ims=True, ius=True), Code.MultipleConditionHeadersNotSupported),
+        (ConditionRule.CONTAINER_METADATA, pick(ims=False), Code.ConditionNotMet),
+        (ConditionRule.CONTAINER_METADATA, pick(ims=True, ius=False, im=False), PASS),
+        (ConditionRule.TAGS_ONLY, pick(im=False, inm=False, ims=False, ius=False), PASS),
+        (ConditionRule.TAGS_ONLY, pick(tags=False), Code.ConditionNotMet),
+        (ConditionRule.TAGS_ONLY, pick(tags=True), PASS),
+        (ConditionRule.NOT_USED, pick(im=False, inm=False, ims=False, ius=False, tags=False), PASS),
     ],
 )
-def test_a_kind_ignores_the_headers_it_does_not_look_at(kind: Kind, headers: dict[str, str], code: Code | None) -> None:
+def test_a_kind_ignores_the_headers_it_does_not_look_at(kind: ConditionRule, headers: dict[str, str], code: Code | None) -> None:
     # contract B3
     assert refusal(kind, headers) is code
 
@@ -227,16 +240,16 @@ def test_a_kind_ignores_the_headers_it_does_not_look_at(kind: Kind, headers: dic
         (pick(tags=True), False),
     ],
 )
-@pytest.mark.parametrize("kind", [Kind.CREATE, Kind.COPY_TARGET])
-def test_what_does_not_exist_matches_no_etag_and_no_tags(kind: Kind, headers: dict[str, str], met: bool) -> None:
+@pytest.mark.parametrize("kind", [ConditionRule.CREATE, ConditionRule.COPY_TARGET])
+def test_what_does_not_exist_matches_no_etag_and_no_tags(kind: ConditionRule, headers: dict[str, str], met: bool) -> None:
     # race E1 (If-Match: * on a missing blob), E3 (If-Match when creating)
     assert refusal(kind, headers, None) is (PASS if met else CODES[kind])
 
 
 def test_what_may_not_be_asked_is_refused_before_anything_is_looked_at() -> None:
     for kind, headers, code in [
-        (Kind.READ, {"if-none-match": "*"}, Code.UnsatisfiableCondition),
-        (Kind.UPDATE, pick(im=True, inm=True), Code.MultipleConditionHeadersNotSupported),
+        (ConditionRule.READ, {"if-none-match": "*"}, Code.UnsatisfiableCondition),
+        (ConditionRule.UPDATE, pick(im=True, inm=True), Code.MultipleConditionHeadersNotSupported),
     ]:
         with pytest.raises(StorageError) as caught:
             legal(kind, parse(headers))
@@ -249,40 +262,44 @@ def test_what_may_not_be_asked_is_refused_before_anything_is_looked_at() -> None
 @pytest.mark.parametrize(
     ("text", "etags"),
     [
-        ("*", ("*",)),
-        ('"0x8D1"', ("0x8D1",)),
-        ("0x8D1", ("0x8D1",)),
-        ('""0x8D1""', ('"0x8D1"',)),
-        ('"0x8D1", "0x8D2"', ("0x8D1", "0x8D2")),
-        ("0x8D1,0x8D2", ("0x8D1", "0x8D2")),
-        ('"with, comma"', ("with, comma",)),
-        ('W/"0x8D1"', ('W/"0x8D1"',)),
+        ("*", ANY),
+        ("*, *", EtagCondition((None, None), any=True)),
+        ('"*"', ANY),
+        ('"0x8D1"', EtagCondition((0x8D1,))),
+        ("0x8D1", EtagCondition((0x8D1,))),
+        ('""0x8D1""', EtagCondition((None,))),
+        ('"0x8D1", "0x8D2"', EtagCondition((0x8D1, 0x8D2))),
+        ("0x8D1,0x8D2", EtagCondition((0x8D1, 0x8D2))),
+        ("0x8D1,*", EtagCondition((0x8D1, None), any=True)),
+        ('"with, comma"', EtagCondition((None,))),
+        ('W/"0x8D1"', EtagCondition((None,))),
+        *[(text, EtagCondition((None,))) for text in ('"0x8d1"', '"0X8D1"', '"0x08D1"', '"8D1"', '"0x"', '"+0x8D1"', '"0x8D_1"')],
     ],
 )
-def test_etags_are_read_with_and_without_quotes(text: str, etags: tuple[str, ...]) -> None:
+def test_etags_are_read_with_and_without_quotes(text: str, etags: EtagCondition) -> None:
     assert parse({"if-match": text}) == Conditions(if_match=etags)
     assert parse({"if-none-match": text}) == Conditions(if_none_match=etags)
 
 
 def test_an_etag_has_a_quoted_and_a_bare_form() -> None:
     assert (show(0x8DC1A2B3C4D5E6F), bare(0x8DC1A2B3C4D5E6F)) == ('"0x8DC1A2B3C4D5E6F"', "0x8DC1A2B3C4D5E6F")
-    assert refusal(Kind.UPDATE, {"if-match": bare(ETAG)}) is PASS
+    assert refusal(ConditionRule.UPDATE, {"if-match": bare(ETAG)}) is PASS
 
 
 def test_a_weak_etag_matches_nothing_and_is_no_error() -> None:
     # race E8
-    assert refusal(Kind.UPDATE, {"if-match": 'W/"wrong"'}) is Code.ConditionNotMet
-    assert refusal(Kind.UPDATE, {"if-match": f"W/{show(ETAG)}"}) is Code.ConditionNotMet
-    assert refusal(Kind.READ, {"if-none-match": f"W/{show(ETAG)}"}) is PASS
+    assert refusal(ConditionRule.UPDATE, {"if-match": 'W/"wrong"'}) is Code.ConditionNotMet
+    assert refusal(ConditionRule.UPDATE, {"if-match": f"W/{show(ETAG)}"}) is Code.ConditionNotMet
+    assert refusal(ConditionRule.READ, {"if-none-match": f"W/{show(ETAG)}"}) is PASS
 
 
 def test_dates_compare_whole_seconds() -> None:
     # contract B2: a write later in the same second does not count as modified since that second
     late = Record(etag=SECOND + TICKS_PER_SECOND - 1)
     same = {"if-modified-since": rfc1123(SECOND)}
-    assert refusal(Kind.READ, same, late) is Code.NotModified
-    assert refusal(Kind.UPDATE, {"if-unmodified-since": rfc1123(SECOND)}, late) is PASS
-    assert refusal(Kind.READ, same, Record(etag=SECOND + TICKS_PER_SECOND)) is PASS
+    assert refusal(ConditionRule.READ, same, late) is Code.NotModified
+    assert refusal(ConditionRule.UPDATE, {"if-unmodified-since": rfc1123(SECOND)}, late) is PASS
+    assert refusal(ConditionRule.READ, same, Record(etag=SECOND + TICKS_PER_SECOND)) is PASS
 
 
 def test_a_null_date_is_no_condition() -> None:
@@ -307,27 +324,27 @@ def test_a_header_that_cannot_be_read_is_named(name: str, value: str) -> None:
     with pytest.raises(StorageError) as caught:
         parse({name: value})
     assert caught.value.code is Code.InvalidHeaderValue
-    assert caught.value.details == {"HeaderName": name, "HeaderValue": value}
+    assert elements_of(caught.value) == {"HeaderName": name, "HeaderValue": value}
 
 
-def test_a_prefix_reads_another_family_of_headers() -> None:
+def test_conditions_on_a_source_or_on_the_blob_of_tags_have_a_prefix() -> None:
     date = rfc1123(SECOND)
-    plain = {"if-match": "a", "if-none-match": "b", "if-modified-since": date, "if-unmodified-since": date}
+    plain = {"if-match": "0xA", "if-none-match": "0xB", "if-modified-since": date, "if-unmodified-since": date}
     wanted = Conditions(
-        if_match=("a",),
-        if_none_match=("b",),
+        if_match=EtagCondition((0xA,)),
+        if_none_match=EtagCondition((0xB,)),
         if_modified_since=SECOND,
         if_unmodified_since=SECOND,
         if_tags=Comparison("t", "=", "1"),
     )
     assert parse({**plain, "x-ms-if-tags": "t = '1'"}) == wanted
-    for prefix, tags in [("x-ms-source-", "x-ms-source-if-tags"), ("x-ms-blob-", "x-ms-if-tags")]:
-        assert parse({prefix + name: value for name, value in plain.items()} | {tags: "t = '1'"}, prefix) == wanted
-        assert parse(plain, prefix) is NONE
+    for rule, prefix, tags in [(COPY_SOURCE, "x-ms-source-", "x-ms-source-if-tags"), (TAGS_WRITE, "x-ms-blob-", "x-ms-if-tags")]:
+        assert parse({prefix + name: value for name, value in plain.items()} | {tags: "t = '1'"}, rule) == wanted
+        assert parse(plain, rule) is NONE
 
 
 def test_a_request_without_conditions_is_the_one_empty_value() -> None:
     assert parse({"host": "localhost", "x-ms-version": "2024-11-04"}) is NONE
-    assert legal(Kind.CONTAINER, parse({"if-match": "a"})) is NONE
-    for kind in Kind:
+    assert legal(ConditionRule.CONTAINER, parse({"if-match": "a"})) is NONE
+    for kind in ConditionRule:
         assert refusal(kind, {}) is refusal(kind, {}, None) is PASS

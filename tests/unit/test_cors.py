@@ -1,4 +1,4 @@
-"""Cross-origin rules: the first rule for origin and method decides, and an ordinary request is never refused."""
+"""Cross-origin rules: the first rule that matches origin and method applies, and an ordinary request is never refused."""
 
 import pytest
 
@@ -52,7 +52,7 @@ def test_a_preflight_needs_origin_and_method(origin: str | None, method: str | N
         ((STRICT,), A.upper(), "GET", None),
         ((STRICT,), A, "DELETE", None),
         ((STRICT,), A, "PUT", "x-ms-date"),
-        ((STRICT, OPEN), A, "PUT", "x-ms-date"),  # T241: the first match is the rule; OPEN is not tried
+        ((STRICT, OPEN), A, "PUT", "x-ms-date"),  # T241: the first match applies; OPEN is not tried
     ],
 )
 def test_a_preflight_no_rule_answers_for_is_refused(

@@ -1,4 +1,4 @@
-"""User delegation signatures: the SDK's tokens, every version's layout by hand, and each way a token can fall short."""
+"""User delegation SAS: tokens of the SDK, the layout of every version built by hand, and every reason for a refusal."""
 
 import asyncio
 import base64
@@ -9,14 +9,14 @@ from urllib.parse import quote
 import pytest
 from azure.storage.blob import UserDelegationKey, generate_blob_sas, generate_container_sas
 
-from tests.unit.signed import ACCOUNT, NOW, PATH_STYLE, NoBody, signature
+from tests.unit.signed import ACCOUNT, NOW, PATH_STYLE, ROWS, NoBody, signature
 from verditer.core.dates import parse_iso, seconds
 from verditer.core.errors import StorageError
 from verditer.core.grant import Grant, Scheme
 from verditer.rest.address import parse_address
 from verditer.rest.auth import authenticate
 from verditer.rest.auth.issuer import DevelopmentIssuer
-from verditer.rest.message import Request
+from verditer.rest.http.message import Request
 from verditer.services.delegation import DelegationKey
 
 NOW_DATE = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
@@ -39,7 +39,7 @@ FIRST = ["sp", "st", "se", "res", "skoid", "sktid", "skt", "ske", "sks", "skv"]
 
 
 async def key_value(key: DelegationKey) -> bytes:
-    """Stands for the store's secret: a value that nobody could guess from another key's."""
+    """A substitute for the key derivation with the store's secret."""
     return base64.b64decode(value_of(key))
 
 
@@ -68,7 +68,7 @@ def token(
     signing_key: DelegationKey | None = None,
     **changes: str,
 ) -> str:
-    """Computed by hand. An empty change leaves a field out; `signed` are values that are signed and not in the query."""
+    """Built by hand. An empty change omits a field; `signed` are values that are signed and not in the query."""
     fields = {"sv": "2026-02-06", "sr": "b", "sp": "r", "se": SE, "sks": "b", "skv": "2026-02-06"}
     fields |= {"skoid": "the-user", "sktid": "the-tenant", "skt": SKT, "ske": SKE}
     fields |= changes
@@ -81,7 +81,7 @@ def token(
 
 
 def grant_for(target: str, *, now: int = NOW, headers: dict[str, str] | None = None, **more: Any) -> Grant:
-    async def nobody_asks(account: str, container: str) -> None:
+    async def no_policy(account: str, container: str) -> None:
         raise AssertionError("a user delegation SAS names no stored access policy")
 
     request = Request(
@@ -94,16 +94,16 @@ def grant_for(target: str, *, now: int = NOW, headers: dict[str, str] | None = N
         secure=more.get("secure", False),
     )
     address = parse_address(target, PATH_STYLE)
-    service = more.get("service", "blob")
-    return asyncio.run(authenticate(request, address, service, ACCOUNT, now, nobody_asks, more.get("trust", TRUST), key_value))
+    service = ROWS[more.get("service", "blob")]
+    return asyncio.run(authenticate(request, address, service, ACCOUNT, now, no_policy, more.get("trust", TRUST), key_value))
 
 
 def refusal_of(target: str, **circumstances: Any) -> tuple[str, str]:
     with pytest.raises(StorageError) as refused:
         grant_for(target, **circumstances)
     error = refused.value
-    assert value_of(key()) not in f"{error.message} {error.details}"
-    return error.code.wire, error.details.get("AuthenticationErrorDetail", "")
+    assert value_of(key()) not in f"{error.message} {error.reason} {error.details}"
+    return error.code.azure_code, error.reason
 
 
 @pytest.mark.parametrize("sv", [*LAYOUTS, "2019-12-12", "2023-11-03", "2026-10-06"])

@@ -1,4 +1,4 @@
-"""Digests: known values, pieces against the whole, and refusals that show both sides."""
+"""Digests: known values, pieces compared with the whole, and errors that show both values."""
 
 import hashlib
 from base64 import b64decode, b64encode
@@ -7,6 +7,7 @@ from itertools import pairwise
 import pytest
 
 from verditer.core.errors import Code, StorageError
+from verditer.rest.errors import elements_of
 from verditer.stream.digest import Checksums, Digest, digest, verify
 
 EMPTY_MD5 = "1B2M2Y8AsgTpgAmY7PhCfg=="
@@ -60,7 +61,7 @@ def test_a_wrong_md5_is_refused_with_both_values() -> None:
     with pytest.raises(StorageError) as refused:
         verify(Checksums(md5=other), md5, crc64)
     assert refused.value.code is Code.Md5Mismatch
-    assert refused.value.details == {
+    assert elements_of(refused.value) == {
         "UserSpecifiedMd5": b64encode(other).decode(),
         "ServerCalculatedMd5": b64encode(md5).decode(),
     }
@@ -72,7 +73,7 @@ def test_a_wrong_crc64_is_refused_with_both_values(specified: bytes) -> None:
     with pytest.raises(StorageError) as refused:
         verify(Checksums(crc64=specified), md5, crc64)
     assert refused.value.code is Code.Crc64Mismatch
-    assert refused.value.details == {
+    assert elements_of(refused.value) == {
         "UserSpecifiedCrc64": b64encode(specified).decode(),
         "ServerCalculatedCrc64": b64encode(crc64).decode(),
     }

@@ -1,4 +1,4 @@
-"""The entity data model: each type's ranges and its one spelling, what is refused, and round trips through the stored form."""
+"""The entity data model: the range and canonical form of each type, invalid values, and round trips through the stored form."""
 
 import base64
 import math
@@ -11,25 +11,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.entities import put
+from verditer.core.conditions import EtagCondition
 from verditer.core.dates import MAX_TICKS, parse_iso
 from verditer.core.edm import (
     FIRST_DATETIME,
     Edm,
+    JsonValue,
     Members,
-    Wire,
     binary_bytes,
     canonical,
     datetime_text,
     decode_members,
     double_of,
     encode_members,
-    etag_text,
-    inferred,
+    infer_value,
     kind_of,
     size_of,
     utf16_units,
 )
 from verditer.core.errors import Code, StorageError
+from verditer.rest.codecs.etag import parse_entity_condition, show_entity
 from verditer.services.table.properties import document_of, merged, own_properties, sent_keys
 
 # T400-T408, T412
@@ -73,7 +74,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("kind", "sent", "stored"), ACCEPTED)
-def test_a_value_has_one_spelling(kind: Edm, sent: object, stored: Wire) -> None:
+def test_a_value_has_one_spelling(kind: Edm, sent: object, stored: JsonValue) -> None:
     found = canonical(kind, sent)
     assert (found, type(found)) == (stored, type(stored))
     assert canonical(kind, found) == found
@@ -97,8 +98,8 @@ def test_a_value_that_is_not_of_its_type_is_refused(kind: Edm, sent: object) -> 
         (1.0, Edm.DOUBLE, 1.0),
     ],
 )
-def test_without_annotation_the_json_value_says_the_type(sent: object, kind: Edm, stored: Wire) -> None:
-    found = inferred(sent)
+def test_without_annotation_the_json_value_says_the_type(sent: object, kind: Edm, stored: JsonValue) -> None:
+    found = infer_value(sent)
     assert (found, kind_of(found, None)) == (stored, kind)
     assert type(found) is type(stored)
 
@@ -106,7 +107,7 @@ def test_without_annotation_the_json_value_says_the_type(sent: object, kind: Edm
 @pytest.mark.parametrize("sent", [[], {}, None, 10**400, math.inf])
 def test_what_is_no_value_is_refused(sent: object) -> None:  # T409
     with pytest.raises(StorageError):
-        inferred(sent)
+        infer_value(sent)
 
 
 values = st.one_of(
@@ -123,7 +124,7 @@ values = st.one_of(
 
 
 @given(st.dictionaries(st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,9}", fullmatch=True), values, max_size=8))
-def test_every_type_survives_the_stored_form(properties: dict[str, tuple[Edm, Wire]]) -> None:
+def test_every_type_survives_the_stored_form(properties: dict[str, tuple[Edm, JsonValue]]) -> None:
     members: Members = {}
     for name, (kind, value) in properties.items():
         put(members, name, kind, canonical(kind, value))
@@ -152,10 +153,35 @@ def test_moments_sort_as_their_text_without_the_z(one: int, other: int) -> None:
 
 def test_an_etag_is_the_timestamp_in_quotes_with_its_colons_escaped() -> None:  # T300
     def shown(moment: str) -> str:
-        return etag_text(parse_iso(moment) or 0)
+        return show_entity(parse_iso(moment) or 0)
 
     assert shown("2020-11-07T01:23:15.4923920Z") == "W/\"datetime'2020-11-07T01%3A23%3A15.492392Z'\""
     assert shown("2020-11-07T01:23:15Z") == "W/\"datetime'2020-11-07T01%3A23%3A15Z'\""
+
+
+@given(st.integers(FIRST_DATETIME, MAX_TICKS))
+def test_an_etag_that_was_shown_matches_its_version_and_no_other(etag: int) -> None:
+    for text in (show_entity(etag), show_entity(etag).replace("%3A", ":"), show_entity(etag).replace("%3A", "%3a")):
+        condition = parse_entity_condition(text)
+        assert condition is not None
+        assert condition.matches(etag)
+        assert not condition.matches(etag + 1)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "W/\"datetime'2020-11-07T01%3A23%3A15.4923920Z'\"",
+        "W/\"datetime'2020-11-07T01%3A23%3A15.0Z'\"",
+        "W/\"datetime'2020-11-07T01%3A23%3A15'\"",
+        "W/\"datetime'2020-11-07T02%3A23%3A15+01:00'\"",
+        'W/"2020-11-07T01:23:15Z"',
+        'W/"0x1"',
+        'W/""',
+    ],
+)
+def test_an_etag_that_is_written_differently_matches_nothing(text: str) -> None:
+    assert parse_entity_condition(text) == EtagCondition((None,))
 
 
 @given(st.binary())
@@ -227,7 +253,7 @@ def test_limits_are_exact() -> None:  # T430, T433, T436
 
 
 def test_an_entity_is_at_most_one_mebibyte_by_the_formula() -> None:  # T431
-    # 4 + 2·(1 + 1), and for each of 15 properties 8 + 2·3 + 65536 + 4; the last takes what is left
+    # 4 + 2·(1 + 1), and for each of 15 properties 8 + 2·3 + 65536 + 4; the last one has the remaining bytes
     rest = 1024 * 1024 - 8 - 15 * (8 + 6 + 65536 + 4) - (8 + 6 + 4)
     pairs = [(f"p{number:02}", "x" * 32768) for number in range(15)]
     assert document_of(stored_of([*pairs, ("q00", "x" * (rest // 2))]), "p", "r")

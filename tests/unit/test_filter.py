@@ -1,4 +1,4 @@
-"""`$filter`: the grammar, the literals, what is refused and how; and what each comparison means for each type."""
+"""`$filter`: grammar, literals, errors, and the meaning of each comparison for each type."""
 
 import base64
 import contextlib
@@ -19,7 +19,7 @@ from verditer.core.records.table import Entity
 from verditer.services.table import compare
 from verditer.services.table.filter import MAX_DEPTH, MAX_NAMES, And, Compare, Constant, Literal, Node, Not, Or, parse_filter
 from verditer.services.table.query import SYSTEM
-from verditer.services.table.surely import sure_test
+from verditer.services.table.raw_match import raw_match
 
 
 def text(value: str) -> Literal:
@@ -97,6 +97,7 @@ BROKEN = [
     ("A eq datetime'today'", Code.InvalidInput,   "Syntax error at position 20 in 'A eq datetime'today''."),
     ("A eq B",               Code.InvalidInput,   "One of the request inputs is not valid."),        # T502
     ("1 eq 1",               Code.InvalidInput,   "One of the request inputs is not valid."),
+    ("A eq True",            Code.InvalidInput,   "One of the request inputs is not valid."),
     ("A eq null",            Code.InvalidInput,   "One of the request inputs is not valid."),        # T506
     ("startswith(A,'x')",    Code.NotImplemented, "The requested operation is not implemented on the specified resource."),
 ]
@@ -250,7 +251,7 @@ def test_text_is_ordered_by_utf16_unit() -> None:
     assert matches("S gt '\ud7ff'", stored)
 
 
-# A second evaluator, as plain as can be: values as Python has them, in a table of types that meet.
+# An independent, simple evaluator: Python values and a table of comparable types.
 MEETS: dict[Edm, dict[Edm, Callable[[Any], Any]]] = {
     Edm.INT32: {Edm.INT32: int, Edm.INT64: int, Edm.DOUBLE: float},
     Edm.INT64: {Edm.INT64: int, Edm.DOUBLE: float},
@@ -306,16 +307,16 @@ equalities = st.builds(Compare, st.sampled_from(NAMES), st.just("eq"), values.ma
 
 @settings(max_examples=300)
 @given(properties, st.lists(equalities, min_size=1, max_size=2).map(tuple))
-def test_what_is_sure_is_so(known: dict[str, Value], parts: tuple[Compare, ...]) -> None:
-    is_sure = sure_test(And(parts), SYSTEM)
-    if is_sure is not None and is_sure(entity("p", "r", known).properties):
+def test_what_raw_test_is_so(known: dict[str, Value], parts: tuple[Compare, ...]) -> None:
+    raw_test = raw_match(And(parts), SYSTEM)
+    if raw_test is not None and raw_test(entity("p", "r", known).properties):
         assert naive(And(parts), known)
 
 
-def test_what_is_stored_as_it_is_asked_for_is_sure() -> None:
+def test_what_is_stored_as_it_is_asked_for_raw_test() -> None:
     for source in ("S eq 'b'", "I eq 5", "L eq 5L", "T eq true", "W eq datetime'2020-01-01T00:00:00.5Z'", f"G eq guid'{GUID}'"):
         tree = parse_filter(f"{source} and S eq 'b'")
         assert tree is not None
-        is_sure = sure_test(tree, SYSTEM)
-        assert is_sure is not None
-        assert is_sure(ENTITY.properties)
+        raw_test = raw_match(tree, SYSTEM)
+        assert raw_test is not None
+        assert raw_test(ENTITY.properties)

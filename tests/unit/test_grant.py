@@ -1,12 +1,12 @@
-"""Who may do what: every line of Azure's permission page, and the code that names what is missing."""
+"""Permissions: every line of Azure's permission page, and the error code for a missing one."""
 
 import pytest
 
-from verditer.core.errors import Code, StorageError
+from verditer.core.errors import Code, StorageError, TokenIssuer
 from verditer.core.grant import (
     ACCOUNT_INFORMATION,
     ANY,
-    CHALLENGE,
+    AUTHORIZATION_URI,
     KEY_ONLY,
     KEY_OR_BEARER,
     Allow,
@@ -46,7 +46,7 @@ def refusal(allow: Allow, grant: Grant) -> Code | None:
 
 
 # fmt: off
-# Operation, its row, then the letters that suffice by account SAS (with its resource types), container SAS, blob SAS.
+# Operation, its row, then the sufficient permissions of an account SAS (with its resource types), container SAS, blob SAS.
 ROWS = [
     ("List Containers",            account_only("s", "l"),                 "s",   "l",  "",   ""),
     ("Get Service Properties",     account_only("s", "r"),                 "s",   "r",  "",   ""),
@@ -152,7 +152,7 @@ def test_an_anonymous_caller_is_challenged() -> None:
     with pytest.raises(StorageError) as caught:
         admit(READ, anonymous("", version="2019-12-12"))
     assert caught.value.code is Code.NoAuthenticationInformation
-    assert caught.value.headers == {"WWW-Authenticate": CHALLENGE}
+    assert caught.value.details == TokenIssuer(AUTHORIZATION_URI)
 
 
 @pytest.mark.parametrize("version", ["", "2019-07-07"])

@@ -1,4 +1,4 @@
-"""The guard: what a lease forbids in each state, the order of the checks, and the lease that a write leaves behind."""
+"""The guard: what a lease forbids in each state, the order of the checks, and the lease after a write."""
 
 from collections.abc import Mapping
 
@@ -8,12 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from verditer.core import guard as rules
-from verditer.core.conditions import NONE, Conditions, Kind
+from verditer.core.conditions import ANY, NONE, ConditionRule, Conditions, EtagCondition
 from verditer.core.dates import rfc1123, seconds
 from verditer.core.errors import Code, StorageError
-from verditer.core.etag import bare, show
-from verditer.core.guard import USES, Guard, GuardRule, LeaseRule, Sent
-from verditer.core.lease import Action, Lease, LeaseRequest, State, apply, state_of
+from verditer.core.guard import USES, Guard, GuardRule, LeaseRule, SentLeaseId
+from verditer.core.lease import Lease, LeaseAction, LeaseRequest, LeaseState, apply, state_of
+from verditer.rest.codecs.conditions import guard_of
+from verditer.rest.codecs.etag import show
 
 NOW = 638_000_000_000_000_000
 A, B = (f"{digit * 8}-{digit * 4}-{digit * 4}-{digit * 4}-{digit * 12}" for digit in "ab")
@@ -26,12 +27,12 @@ class Record(msgspec.Struct, frozen=True):
     copy_pending: bool = False
 
 
-LEASES: dict[State, Lease | None] = {
-    State.AVAILABLE: None,
-    State.LEASED: Lease(A, 30, NOW + seconds(20)),
-    State.BREAKING: Lease(A, 30, NOW + seconds(20), NOW + seconds(10)),
-    State.BROKEN: Lease(A, 30, NOW + seconds(20), NOW - seconds(1)),
-    State.EXPIRED: Lease(A, 30, NOW - seconds(5)),
+LEASES: dict[LeaseState, Lease | None] = {
+    LeaseState.AVAILABLE: None,
+    LeaseState.LEASED: Lease(A, 30, NOW + seconds(20)),
+    LeaseState.BREAKING: Lease(A, 30, NOW + seconds(20), NOW + seconds(10)),
+    LeaseState.BROKEN: Lease(A, 30, NOW + seconds(20), NOW - seconds(1)),
+    LeaseState.EXPIRED: Lease(A, 30, NOW - seconds(5)),
 }
 BLOBS = {state: Record(lease=lease) for state, lease in LEASES.items()}
 PASS = None
@@ -80,7 +81,7 @@ USE_ATTEMPTS: list[Row] = [
     (rules.CONTAINER_LEASE,     B,    ( PASS,     PASS,       PASS,       PASS,     PASS     )),
 ]
 # fmt: on
-CELLS = [(rule, sent, state, code) for rule, sent, codes in USE_ATTEMPTS for state, code in zip(State, codes, strict=True)]
+CELLS = [(rule, sent, state, code) for rule, sent, codes in USE_ATTEMPTS for state, code in zip(LeaseState, codes, strict=True)]
 
 
 def refusal(guard: Guard, current: Record | None, now: int = NOW) -> Code | None:
@@ -92,14 +93,16 @@ def refusal(guard: Guard, current: Record | None, now: int = NOW) -> Code | None
 
 
 @pytest.mark.parametrize(("rule", "sent", "state", "code"), CELLS)
-def test_a_lease_is_asked_for_as_the_use_table_says(rule: GuardRule, sent: str | None, state: State, code: Code | None) -> None:
+def test_a_lease_is_asked_for_as_the_use_table_says(
+    rule: GuardRule, sent: str | None, state: LeaseState, code: Code | None
+) -> None:
     # contract L3, L4, L5, L6; race L2 (the id of an expired lease)
     assert refusal(Guard(rule=rule, lease_id=sent), BLOBS[state]) is code
 
 
 def test_the_use_table_has_a_cell_for_every_rule_id_and_state() -> None:
     used = (LeaseRule.IF_LEASED, LeaseRule.IF_GIVEN)
-    assert set(USES) == {(rule, sent, state) for rule in used for sent in Sent for state in State}
+    assert set(USES) == {(rule, sent, state) for rule in used for sent in SentLeaseId for state in LeaseState}
 
 
 @pytest.mark.parametrize("rule", [rules.CREATE, rules.LEASE_ONLY])
@@ -111,45 +114,45 @@ def test_a_lease_id_for_what_does_not_exist_yet_is_refused(rule: GuardRule) -> N
 
 def test_the_lease_is_checked_before_the_conditions() -> None:
     # race L3: If-None-Match: * over a leased blob
-    star = Conditions(if_none_match=("*",))
-    assert refusal(Guard(rule=rules.CREATE, conditions=star), BLOBS[State.LEASED]) is MISSING
-    assert refusal(Guard(rule=rules.CREATE, conditions=star, lease_id=B), BLOBS[State.LEASED]) is MISMATCH
-    assert refusal(Guard(rule=rules.CREATE, conditions=star), BLOBS[State.AVAILABLE]) is Code.BlobAlreadyExists
-    assert refusal(Guard(rule=rules.CREATE, conditions=star), BLOBS[State.EXPIRED]) is Code.BlobAlreadyExists
+    star = Conditions(if_none_match=ANY)
+    assert refusal(Guard(rule=rules.CREATE, conditions=star), BLOBS[LeaseState.LEASED]) is MISSING
+    assert refusal(Guard(rule=rules.CREATE, conditions=star, lease_id=B), BLOBS[LeaseState.LEASED]) is MISMATCH
+    assert refusal(Guard(rule=rules.CREATE, conditions=star), BLOBS[LeaseState.AVAILABLE]) is Code.BlobAlreadyExists
+    assert refusal(Guard(rule=rules.CREATE, conditions=star), BLOBS[LeaseState.EXPIRED]) is Code.BlobAlreadyExists
     assert refusal(Guard(rule=rules.CREATE, conditions=star), None) is PASS
 
 
 def test_the_holder_of_the_lease_overwrites_despite_the_none_match_star() -> None:
-    star = Conditions(if_none_match=("*",))
-    assert refusal(Guard(rule=rules.CREATE, conditions=star, lease_id=A), BLOBS[State.LEASED]) is PASS
-    assert refusal(Guard(rule=rules.CREATE, conditions=star, lease_id=A), BLOBS[State.BREAKING]) is PASS
+    star = Conditions(if_none_match=ANY)
+    assert refusal(Guard(rule=rules.CREATE, conditions=star, lease_id=A), BLOBS[LeaseState.LEASED]) is PASS
+    assert refusal(Guard(rule=rules.CREATE, conditions=star, lease_id=A), BLOBS[LeaseState.BREAKING]) is PASS
 
 
 def test_a_lease_id_that_nobody_compared_makes_no_holder() -> None:
-    unchecked = GuardRule(Kind.CREATE, LeaseRule.NOT_USED)
-    guard = Guard(rule=unchecked, conditions=Conditions(if_none_match=("*",)), lease_id=B)
-    assert refusal(guard, BLOBS[State.LEASED]) is Code.BlobAlreadyExists
+    unchecked = GuardRule(ConditionRule.CREATE, LeaseRule.NOT_USED)
+    guard = Guard(rule=unchecked, conditions=Conditions(if_none_match=ANY), lease_id=B)
+    assert refusal(guard, BLOBS[LeaseState.LEASED]) is Code.BlobAlreadyExists
 
 
 def test_the_holder_still_has_to_meet_every_other_condition() -> None:
     # contract B1
-    current = BLOBS[State.LEASED]
-    stale, fresh = Conditions(if_match=("0x1",)), Conditions(if_match=(bare(current.etag),))
+    current = BLOBS[LeaseState.LEASED]
+    stale, fresh = Conditions(if_match=EtagCondition((1,))), Conditions(if_match=EtagCondition((current.etag,)))
     assert refusal(Guard(rule=rules.UPDATE, conditions=stale, lease_id=A), current) is Code.ConditionNotMet
     assert refusal(Guard(rule=rules.UPDATE, conditions=fresh, lease_id=A), current) is PASS
 
 
 def test_who_may_only_create_does_not_overwrite() -> None:
-    guard = Guard(rule=rules.CREATE, create_only=True, lease_id=B, conditions=Conditions(if_none_match=("*",)))
-    assert refusal(guard, BLOBS[State.LEASED]) is Code.UnauthorizedBlobOverwrite
-    assert refusal(Guard(rule=rules.CREATE, create_only=True), BLOBS[State.AVAILABLE]) is Code.UnauthorizedBlobOverwrite
+    guard = Guard(rule=rules.CREATE, create_only=True, lease_id=B, conditions=Conditions(if_none_match=ANY))
+    assert refusal(guard, BLOBS[LeaseState.LEASED]) is Code.UnauthorizedBlobOverwrite
+    assert refusal(Guard(rule=rules.CREATE, create_only=True), BLOBS[LeaseState.AVAILABLE]) is Code.UnauthorizedBlobOverwrite
     assert refusal(Guard(rule=rules.CREATE, create_only=True), None) is PASS
 
 
-@pytest.mark.parametrize("state", State)
-def test_a_write_keeps_a_lease_that_locks_and_forgets_one_that_ended(state: State) -> None:
+@pytest.mark.parametrize("state", LeaseState)
+def test_a_write_keeps_a_lease_that_locks_and_forgets_one_that_ended(state: LeaseState) -> None:
     # contract L7; race L5 (lease lost on overwrite)
-    kept = LEASES[state] if state in (State.LEASED, State.BREAKING) else None
+    kept = LEASES[state] if state in (LeaseState.LEASED, LeaseState.BREAKING) else None
     assert Guard(rule=rules.CREATE).lease_after(BLOBS[state], NOW) == kept
     assert Guard(rule=rules.CONTAINER_WRITE).lease_after(BLOBS[state], NOW) == LEASES[state]
     assert Guard(rule=rules.CREATE).lease_after(None, NOW) is None
@@ -157,11 +160,11 @@ def test_a_write_keeps_a_lease_that_locks_and_forgets_one_that_ended(state: Stat
 
 def test_a_lease_that_expired_before_a_write_cannot_be_renewed() -> None:
     # race L1
-    renew = LeaseRequest(action=Action.RENEW, lease_id=A)
-    forgotten = Guard(rule=rules.UPDATE).lease_after(BLOBS[State.EXPIRED], NOW)
-    assert apply(LEASES[State.EXPIRED], renew, NOW, B).lease_id == A
+    renew = LeaseRequest(action=LeaseAction.RENEW, lease_id=A)
+    tombstone = Guard(rule=rules.UPDATE).lease_after(BLOBS[LeaseState.EXPIRED], NOW)
+    assert apply(LEASES[LeaseState.EXPIRED], renew, NOW, B).lease_id == A
     with pytest.raises(StorageError) as caught:
-        apply(forgotten, renew, NOW, B)
+        apply(tombstone, renew, NOW, B)
     assert caught.value.code is Code.LeaseIdMismatchWithLeaseOperation
 
 
@@ -172,13 +175,13 @@ DATE = rfc1123(NOW)
 
 def test_a_rule_takes_what_it_uses_from_the_headers() -> None:
     headers = {"x-ms-lease-id": A.upper(), "if-match": '"0x1"', "if-unmodified-since": DATE, "x-ms-if-tags": "bad"}
-    assert rules.CONTAINER_WRITE.guard(headers) == Guard(
+    assert guard_of(rules.CONTAINER_WRITE, headers) == Guard(
         rule=rules.CONTAINER_WRITE, lease_id=A, conditions=Conditions(if_unmodified_since=NOW)
     )
-    assert rules.LEASE_ONLY.guard(headers) == Guard(rule=rules.LEASE_ONLY, lease_id=A)
-    assert rules.NONE.guard(headers) == Guard(rule=rules.NONE)
-    assert rules.CREATE.guard({}, create_only=True) == Guard(rule=rules.CREATE, create_only=True)
-    assert rules.CREATE.guard({}).conditions is NONE
+    assert guard_of(rules.LEASE_ONLY, headers) == Guard(rule=rules.LEASE_ONLY, lease_id=A)
+    assert guard_of(rules.NONE, headers) == Guard(rule=rules.NONE)
+    assert guard_of(rules.CREATE, {}, create_only=True) == Guard(rule=rules.CREATE, create_only=True)
+    assert guard_of(rules.CREATE, {}).conditions is NONE
 
 
 @pytest.mark.parametrize(
@@ -201,15 +204,14 @@ def test_headers_that_are_wrong_in_themselves_are_refused_before_a_record_is_rea
 
 def parse_refusal(rule: GuardRule, headers: dict[str, str]) -> Code | None:
     try:
-        rule.guard(headers)
+        guard_of(rule, headers)
     except StorageError as error:
         return error.code
     return None
 
 
 def test_source_conditions_have_a_prefix_of_their_own() -> None:
-    source = GuardRule(Kind.COPY_SOURCE, LeaseRule.NOT_USED, prefix="x-ms-source-")
-    guard = source.guard({"x-ms-source-if-match": '"0x1"', "if-match": show(Record().etag)})
+    guard = guard_of(rules.COPY_SOURCE, {"x-ms-source-if-match": '"0x1"', "if-match": show(Record().etag)})
     assert refusal(guard, Record()) is Code.SourceConditionNotMet
 
 
@@ -221,8 +223,8 @@ GUARDS = st.builds(
     rule=RULES,
     conditions=st.builds(
         Conditions,
-        if_match=st.none() | st.just(("*",)) | st.just((bare(Record().etag),)) | st.just(("0x1", "0x2")),
-        if_none_match=st.none() | st.just(("*",)) | st.just((bare(Record().etag),)),
+        if_match=st.none() | st.just(ANY) | st.just(EtagCondition((Record().etag,))) | st.just(EtagCondition((1, 2))),
+        if_none_match=st.none() | st.just(ANY) | st.just(EtagCondition((Record().etag,))),
         if_modified_since=st.none() | st.just(NOW) | st.just(0),
         if_unmodified_since=st.none() | st.just(NOW) | st.just(0),
     )
@@ -246,6 +248,6 @@ def test_checking_changes_nothing_and_always_answers_the_same(guard: Guard, curr
 def test_no_write_passes_an_active_lease_without_its_id(guard: Guard, lease: Lease | None, wait: int) -> None:
     # contract L3
     now = NOW + seconds(wait)
-    locked = state_of(lease, now).status == "locked"
+    locked = state_of(lease, now).is_locked
     if guard.rule.lease is LeaseRule.IF_LEASED and locked and guard.lease_id != A:
         assert refusal(guard, Record(lease=lease), now) is not PASS

@@ -1,4 +1,4 @@
-"""Keys sort as Azure lists, and a span holds exactly what is below its parts."""
+"""Keys sort in the order of Azure's listings, and a span contains exactly the keys below its parts."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""Leases: the whole outcome table, the clock, the headers, and random histories against a small model."""
+"""Leases: the complete outcome table, the clock, the headers, and random histories compared with a small model."""
 
 import math
 
@@ -10,46 +10,46 @@ from verditer.core.dates import TICKS_PER_SECOND, seconds
 from verditer.core.errors import Code, StorageError
 from verditer.core.lease import (
     TRANSITIONS,
-    Action,
     Lease,
+    LeaseAction,
+    LeaseIdMatch,
+    LeaseOutcome,
     LeaseRequest,
-    Outcome,
-    State,
-    Whose,
+    LeaseState,
     apply,
     duration_of,
-    parse_guid,
-    parse_request,
     state_of,
 )
+from verditer.rest.codecs.leases import lease_status, parse_guid, parse_lease_request
+from verditer.rest.errors import elements_of
 
 NOW = 638_000_000_000_000_000
 A, B, C, X = (f"{digit * 8}-{digit * 4}-{digit * 4}-{digit * 4}-{digit * 12}" for digit in "abcf")
 
-HELD: dict[State, Lease | None] = {
-    State.AVAILABLE: None,
-    State.LEASED: Lease(A, 30, NOW + seconds(20)),
-    State.BREAKING: Lease(A, 30, NOW + seconds(20), NOW + seconds(10)),
-    State.BROKEN: Lease(A, 30, NOW + seconds(20), NOW - seconds(1)),
-    State.EXPIRED: Lease(A, 30, NOW - seconds(5)),
+HELD: dict[LeaseState, Lease | None] = {
+    LeaseState.AVAILABLE: None,
+    LeaseState.LEASED: Lease(A, 30, NOW + seconds(20)),
+    LeaseState.BREAKING: Lease(A, 30, NOW + seconds(20), NOW + seconds(10)),
+    LeaseState.BROKEN: Lease(A, 30, NOW + seconds(20), NOW - seconds(1)),
+    LeaseState.EXPIRED: Lease(A, 30, NOW - seconds(5)),
 }
 
-ACQUIRE = LeaseRequest(action=Action.ACQUIRE, duration=15)
-ACQUIRE_A = LeaseRequest(action=Action.ACQUIRE, duration=15, proposed_id=A)
-ACQUIRE_B = LeaseRequest(action=Action.ACQUIRE, duration=15, proposed_id=B)
-BREAK_0 = LeaseRequest(action=Action.BREAK, break_period=0)
-BREAK_3 = LeaseRequest(action=Action.BREAK, break_period=3)
-BREAK_60 = LeaseRequest(action=Action.BREAK, break_period=60)
-BREAK = LeaseRequest(action=Action.BREAK)
-BREAK_B = LeaseRequest(action=Action.BREAK, lease_id=B)
-CHANGE_AB = LeaseRequest(action=Action.CHANGE, lease_id=A, proposed_id=B)
-CHANGE_AA = LeaseRequest(action=Action.CHANGE, lease_id=A, proposed_id=A)
-CHANGE_BA = LeaseRequest(action=Action.CHANGE, lease_id=B, proposed_id=A)
-CHANGE_BC = LeaseRequest(action=Action.CHANGE, lease_id=B, proposed_id=C)
-RENEW_A = LeaseRequest(action=Action.RENEW, lease_id=A)
-RENEW_B = LeaseRequest(action=Action.RENEW, lease_id=B)
-RELEASE_A = LeaseRequest(action=Action.RELEASE, lease_id=A)
-RELEASE_B = LeaseRequest(action=Action.RELEASE, lease_id=B)
+ACQUIRE = LeaseRequest(action=LeaseAction.ACQUIRE, duration=15)
+ACQUIRE_A = LeaseRequest(action=LeaseAction.ACQUIRE, duration=15, proposed_id=A)
+ACQUIRE_B = LeaseRequest(action=LeaseAction.ACQUIRE, duration=15, proposed_id=B)
+BREAK_0 = LeaseRequest(action=LeaseAction.BREAK, break_period=0)
+BREAK_3 = LeaseRequest(action=LeaseAction.BREAK, break_period=3)
+BREAK_60 = LeaseRequest(action=LeaseAction.BREAK, break_period=60)
+BREAK = LeaseRequest(action=LeaseAction.BREAK)
+BREAK_B = LeaseRequest(action=LeaseAction.BREAK, lease_id=B)
+CHANGE_AB = LeaseRequest(action=LeaseAction.CHANGE, lease_id=A, proposed_id=B)
+CHANGE_AA = LeaseRequest(action=LeaseAction.CHANGE, lease_id=A, proposed_id=A)
+CHANGE_BA = LeaseRequest(action=LeaseAction.CHANGE, lease_id=B, proposed_id=A)
+CHANGE_BC = LeaseRequest(action=LeaseAction.CHANGE, lease_id=B, proposed_id=C)
+RENEW_A = LeaseRequest(action=LeaseAction.RENEW, lease_id=A)
+RENEW_B = LeaseRequest(action=LeaseAction.RENEW, lease_id=B)
+RELEASE_A = LeaseRequest(action=LeaseAction.RELEASE, lease_id=A)
+RELEASE_B = LeaseRequest(action=LeaseAction.RELEASE, lease_id=B)
 
 PRESENT = Code.LeaseAlreadyPresent
 ABSENT = Code.LeaseNotPresentWithLeaseOperation
@@ -58,7 +58,7 @@ NO_ACQUIRE = Code.LeaseIsBreakingAndCannotBeAcquired
 NO_CHANGE = Code.LeaseIsBreakingAndCannotBeChanged
 NO_RENEW = Code.LeaseIsBrokenAndCannotBeRenewed
 
-Cell = Code | tuple[str, str | None, int | None]  # a refusal, or state afterwards, id in the answer, time in the answer
+Cell = Code | tuple[str, str | None, int | None]  # an error, or: state afterwards, id in the response, time in the response
 FREE: Cell = ("available", None, None)
 BROKEN: Cell = ("broken", None, 0)
 
@@ -92,7 +92,7 @@ OUTCOMES: list[tuple[LeaseRequest, tuple[Cell, ...]]] = [
     (RELEASE_B, ( MISMATCH,   MISMATCH,     MISMATCH,     MISMATCH,   MISMATCH  )),
 ]
 # fmt: on
-CELLS = [(request, state, cell) for request, cells in OUTCOMES for state, cell in zip(State, cells, strict=True)]
+CELLS = [(request, state, cell) for request, cells in OUTCOMES for state, cell in zip(LeaseState, cells, strict=True)]
 
 
 def result(lease: Lease | None, request: LeaseRequest, now: int) -> Cell:
@@ -104,44 +104,53 @@ def result(lease: Lease | None, request: LeaseRequest, now: int) -> Cell:
 
 
 @pytest.mark.parametrize(("request_", "state", "cell"), CELLS)
-def test_every_action_in_every_state_ends_as_the_outcome_table_says(request_: LeaseRequest, state: State, cell: Cell) -> None:
+def test_every_action_in_every_state_ends_as_the_outcome_table_says(
+    request_: LeaseRequest, state: LeaseState, cell: Cell
+) -> None:
     # contract L1, L2; race L4 (release of an expired lease), L5 (change with id = proposed)
     assert state_of(HELD[state], NOW) is state
     assert result(HELD[state], request_, NOW) == cell
 
 
 def test_the_table_has_a_cell_for_every_state_action_and_id() -> None:
-    wanted = {(state, action, whose) for state in State for action in Action for whose in (Whose.HOLDER, Whose.OTHER)}
-    wanted |= {(state, Action.CHANGE, Whose.RETRY) for state in State}
+    wanted = {
+        (state, action, match)
+        for state in LeaseState
+        for action in LeaseAction
+        for match in (LeaseIdMatch.HOLDER, LeaseIdMatch.OTHER)
+    }
+    wanted |= {(state, LeaseAction.CHANGE, LeaseIdMatch.RETRY) for state in LeaseState}
     assert set(TRANSITIONS) == wanted
 
 
 @pytest.mark.parametrize(
     ("state", "status", "duration"),
     [
-        (State.AVAILABLE, "unlocked", None),
-        (State.LEASED, "locked", "fixed"),
-        (State.BREAKING, "locked", None),
-        (State.BROKEN, "unlocked", None),
-        (State.EXPIRED, "unlocked", None),
+        (LeaseState.AVAILABLE, "unlocked", None),
+        (LeaseState.LEASED, "locked", "fixed"),
+        (LeaseState.BREAKING, "locked", None),
+        (LeaseState.BROKEN, "unlocked", None),
+        (LeaseState.EXPIRED, "unlocked", None),
     ],
 )
-def test_a_state_shows_its_status_and_only_a_running_lease_its_duration(state: State, status: str, duration: str | None) -> None:
-    assert (state.status, duration_of(HELD[state], NOW)) == (status, duration)
+def test_a_state_shows_its_status_and_only_a_running_lease_its_duration(
+    state: LeaseState, status: str, duration: str | None
+) -> None:
+    assert (lease_status(state), duration_of(HELD[state], NOW)) == (status, duration)
 
 
 def test_an_infinite_lease_never_expires_and_says_so() -> None:
     # contract L1
-    lease = held(apply(None, LeaseRequest(action=Action.ACQUIRE, duration=-1), NOW, X))
+    lease = held(apply(None, LeaseRequest(action=LeaseAction.ACQUIRE, duration=-1), NOW, X))
     assert (lease.expires, duration_of(lease, NOW + seconds(10**9))) == (None, "infinite")
-    assert held(apply(lease, LeaseRequest(action=Action.RENEW, lease_id=X), NOW + 5, "")) == lease
+    assert held(apply(lease, LeaseRequest(action=LeaseAction.RENEW, lease_id=X), NOW + 5, "")) == lease
 
 
 def test_a_lease_ends_at_the_very_tick_it_expires() -> None:
     # contract L1
     lease = held(apply(None, ACQUIRE, NOW, X))
     end = NOW + seconds(15)
-    assert (state_of(lease, end - 1), state_of(lease, end)) == (State.LEASED, State.EXPIRED)
+    assert (state_of(lease, end - 1), state_of(lease, end)) == (LeaseState.LEASED, LeaseState.EXPIRED)
 
 
 def test_renew_starts_the_clock_again_with_the_first_duration() -> None:
@@ -154,7 +163,7 @@ def test_renew_starts_the_clock_again_with_the_first_duration() -> None:
 def test_acquire_by_the_holder_takes_the_new_duration_and_change_keeps_the_clock() -> None:
     # contract L1
     running = Lease(A, 30, NOW + seconds(20))
-    longer = LeaseRequest(action=Action.ACQUIRE, duration=60, proposed_id=A)
+    longer = LeaseRequest(action=LeaseAction.ACQUIRE, duration=60, proposed_id=A)
     assert held(apply(running, longer, NOW, X)) == Lease(A, 60, NOW + seconds(60))
     assert held(apply(running, CHANGE_AB, NOW, X)) == Lease(B, 30, NOW + seconds(20))
 
@@ -165,12 +174,12 @@ def test_a_break_with_a_period_keeps_the_lease_until_the_period_is_over() -> Non
     outcome = apply(infinite, BREAK_3, NOW, X)
     end = NOW + seconds(3)
     assert outcome.lease_time == 3
-    assert (state_of(outcome.lease, end - 1), state_of(outcome.lease, end)) == (State.BREAKING, State.BROKEN)
+    assert (state_of(outcome.lease, end - 1), state_of(outcome.lease, end)) == (LeaseState.BREAKING, LeaseState.BROKEN)
 
 
 def test_a_break_without_a_period_ends_an_infinite_lease_at_once() -> None:
     outcome = apply(Lease(A, -1, None), BREAK, NOW, X)
-    assert (state_of(outcome.lease, NOW), outcome.lease_time) == (State.BROKEN, 0)
+    assert (state_of(outcome.lease, NOW), outcome.lease_time) == (LeaseState.BROKEN, 0)
 
 
 def test_the_time_left_is_in_whole_seconds_rounded_up() -> None:
@@ -181,8 +190,8 @@ def test_the_time_left_is_in_whole_seconds_rounded_up() -> None:
 
 def test_an_expired_lease_is_released_once() -> None:
     # race L4
-    first = apply(HELD[State.EXPIRED], RELEASE_A, NOW, X)
-    assert first == Outcome(lease=None)
+    first = apply(HELD[LeaseState.EXPIRED], RELEASE_A, NOW, X)
+    assert first == LeaseOutcome(lease=None)
     assert result(first.lease, RELEASE_A, NOW) is MISMATCH
 
 
@@ -228,8 +237,8 @@ def headers(**values: str) -> dict[str, str]:
     [
         (headers(lease_action="acquire", lease_duration="15"), ACQUIRE),
         (headers(lease_action="acquire", lease_duration="15", proposed_lease_id=A.upper()), ACQUIRE_A),
-        (headers(lease_action="acquire", lease_duration="60"), LeaseRequest(action=Action.ACQUIRE, duration=60)),
-        (headers(lease_action="acquire", lease_duration="-1"), LeaseRequest(action=Action.ACQUIRE, duration=-1)),
+        (headers(lease_action="acquire", lease_duration="60"), LeaseRequest(action=LeaseAction.ACQUIRE, duration=60)),
+        (headers(lease_action="acquire", lease_duration="-1"), LeaseRequest(action=LeaseAction.ACQUIRE, duration=-1)),
         (headers(lease_action="renew", lease_id=A.replace("-", "")), RENEW_A),
         (headers(lease_action="change", lease_id=A, proposed_lease_id=B), CHANGE_AB),
         (headers(lease_action="release", lease_id=A), RELEASE_A),
@@ -237,12 +246,12 @@ def headers(**values: str) -> dict[str, str]:
         (headers(lease_action="break", lease_break_period="0"), BREAK_0),
         (
             headers(lease_action="break", lease_break_period="60", lease_id=B),
-            LeaseRequest(action=Action.BREAK, break_period=60, lease_id=B),
+            LeaseRequest(action=LeaseAction.BREAK, break_period=60, lease_id=B),
         ),
     ],
 )
 def test_a_lease_operation_is_read_from_its_headers(sent: dict[str, str], request_: LeaseRequest) -> None:
-    assert parse_request(sent) == request_
+    assert parse_lease_request(sent) == request_
 
 
 INVALID, MISSING = Code.InvalidHeaderValue, Code.MissingRequiredHeader
@@ -272,18 +281,18 @@ INVALID, MISSING = Code.InvalidHeaderValue, Code.MissingRequiredHeader
 def test_a_lease_operation_that_cannot_be_one_names_the_header(sent: dict[str, str], code: Code, header: str) -> None:
     # contract L1: any other duration is refused
     with pytest.raises(StorageError) as caught:
-        parse_request(sent)
-    assert (caught.value.code, caught.value.details["HeaderName"]) == (code, header)
+        parse_lease_request(sent)
+    assert (caught.value.code, elements_of(caught.value)["HeaderName"]) == (code, header)
 
 
 class Model:
-    """Microsoft's outcome table told again, in seconds and plain words, without looking at the code under test."""
+    """Microsoft's outcome table written independently of the code under test, with seconds and names."""
 
     def __init__(self) -> None:
         self.word = "available"
         self.holder: str | None = None
         self.length = 0
-        self.left = 0.0  # seconds until the running lease or the break ends; infinite for ever
+        self.left = 0.0  # seconds until the lease or the break period ends; infinity for an infinite lease
 
     def wait(self, span: float) -> None:
         if self.word in ("leased", "breaking"):
@@ -354,13 +363,13 @@ STEPS = st.one_of(
 def step_request(step: tuple[object, ...]) -> LeaseRequest:
     match step:
         case ("acquire", str() | None as proposed, int(duration)):
-            return LeaseRequest(action=Action.ACQUIRE, proposed_id=proposed, duration=duration)
+            return LeaseRequest(action=LeaseAction.ACQUIRE, proposed_id=proposed, duration=duration)
         case ("change", str(sent), str(proposed)):
-            return LeaseRequest(action=Action.CHANGE, lease_id=sent, proposed_id=proposed)
+            return LeaseRequest(action=LeaseAction.CHANGE, lease_id=sent, proposed_id=proposed)
         case ("break_", int() | None as period):
-            return LeaseRequest(action=Action.BREAK, break_period=period)
+            return LeaseRequest(action=LeaseAction.BREAK, break_period=period)
         case (str(action), str(sent)):
-            return LeaseRequest(action=Action(action), lease_id=sent)
+            return LeaseRequest(action=LeaseAction(action), lease_id=sent)
     raise AssertionError(step)
 
 
@@ -382,7 +391,7 @@ def test_random_histories_agree_with_the_model(steps: list[tuple[object, ...]]) 
         assert (state_of(lease, now).value, lease.id if lease else None) == (model.word, model.holder)
 
 
-def held(outcome: Outcome) -> Lease:
+def held(outcome: LeaseOutcome) -> Lease:
     assert outcome.lease is not None
     assert outcome.lease_id == outcome.lease.id
     return outcome.lease

@@ -1,4 +1,4 @@
-"""Bearer tokens: who signed, for whom and until when; every way to forge one; and where the keys come from."""
+"""Bearer tokens: signature, audience and expiry; forged tokens; and key sets."""
 
 import asyncio
 import base64
@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from threading import Thread
+from threading import Event, Thread
+from time import sleep
 from typing import Any
-from urllib.request import OpenerDirector
 
 import pytest
 from cryptography.hazmat.primitives import hashes
@@ -20,18 +20,22 @@ from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from tests.unit.signed import ACCOUNT, NOW, PATH_STYLE, NoBody
+from tests.unit.signed import ACCOUNT, NOW, PATH_STYLE, ROWS, NoBody
 from verditer.core.dates import seconds
-from verditer.core.errors import StorageError
-from verditer.core.grant import CHALLENGE, Grant, Scheme, User
+from verditer.core.errors import StorageError, TokenIssuer
+from verditer.core.grant import AUTHORIZATION_URI, Grant, Scheme, User
 from verditer.rest.address import parse_address
 from verditer.rest.auth import authenticate, jwks
 from verditer.rest.auth.issuer import ISSUER, DevelopmentIssuer
 from verditer.rest.auth.jwks import FixedKeys, KeySet, keys_from
 from verditer.rest.auth.oauth import Trust, authorization_uri_of, basic_trust
-from verditer.rest.message import Request
+from verditer.rest.errors import challenge
+from verditer.rest.http.message import Request
+from verditer.rest.outbound.client import HttpClient, RequestFailed
+from verditer.rest.outbound.urls import parse_url
+from verditer.rest.statuses import STATUS
 
-UNIX_NOW = 1772600767  # NOW, as tokens count
+UNIX_NOW = 1772600767  # NOW in the unit of tokens
 OURS = "https://sts.windows.net/our-tenant/"
 STORAGE = "https://storage.azure.com"
 VERSION = "2026-02-06"
@@ -52,7 +56,7 @@ def number(value: int) -> str:
 
 
 def row(key: PrivateKey, **more: Any) -> dict[str, Any]:
-    """The key as a key set shows it."""
+    """The key in the form of a key set."""
     if isinstance(key, rsa.RSAPrivateKey):
         public = key.public_key().public_numbers()
         return {"kty": "RSA", "n": number(public.n), "e": number(public.e), **more}
@@ -73,7 +77,7 @@ def signature(key: PrivateKey, algorithm: str, signed: bytes) -> bytes:
 
 
 def token(key: PrivateKey = RSA_KEY, algorithm: str = "RS256", header: dict[str, Any] | None = None, **claims: Any) -> str:
-    """Signed by hand. A claim that is None is left out."""
+    """Signed by hand. A claim that is None is omitted."""
     said = {"iss": OURS, "aud": STORAGE, "exp": UNIX_NOW + 3600, "nbf": UNIX_NOW - 60, "oid": "me", "tid": "here"} | claims
     head = {"typ": "JWT", "alg": algorithm, "kid": "one"} | (header or {})
     signed = f"{text(head)}.{text({name: value for name, value in said.items() if value is not None})}"
@@ -96,20 +100,20 @@ def grant_for(bearer: str, *, trust: Trust | None = TRUST, now: int = NOW, secur
         secure=secure,
     )
 
-    async def nobody_asks(account: str, container: str) -> None:
+    async def no_policy(account: str, container: str) -> None:
         raise AssertionError("a bearer token needs no look at the container")
 
     service = more.pop("service", "blob")
     address = parse_address(request.target, PATH_STYLE)
-    return asyncio.run(authenticate(request, address, service, ACCOUNT, now, nobody_asks, trust))
+    return asyncio.run(authenticate(request, address, ROWS[service], ACCOUNT, now, no_policy, trust))
 
 
 def refusal_of(bearer: str, **circumstances: Any) -> tuple[int, str, str]:
     with pytest.raises(StorageError) as refused:
         grant_for(bearer, **circumstances)
     error = refused.value
-    assert (error.headers.get("WWW-Authenticate") is not None) == (error.code.status == 401)
-    return error.code.status, error.code.wire, error.details.get("AuthenticationErrorDetail", "")
+    assert isinstance(error.details, TokenIssuer) == (STATUS[error.code.error_class] == 401)
+    return STATUS[error.code.error_class], error.code.azure_code, error.reason
 
 
 @pytest.mark.parametrize(
@@ -290,18 +294,18 @@ def test_plain_http_is_for_this_machine_and_only_when_allowed(allow_http: bool, 
 )
 def test_the_challenge_tells_where_to_get_a_token(issuer: str, uri: str) -> None:
     trust = Trust(keys=TRUST.keys, issuers=(issuer,), authorization_uri=authorization_uri_of(issuer))
-    assert trust.challenge == f"Bearer authorization_uri={uri} resource_id=https://storage.azure.com"
+    assert challenge(trust.authorization_uri) == f"Bearer authorization_uri={uri} resource_id=https://storage.azure.com"
 
 
 def test_the_challenge_for_azurites_mode_is_the_common_one() -> None:
-    assert basic_trust(frozenset(), allow_http=False).challenge == CHALLENGE
+    assert basic_trust(frozenset(), allow_http=False).authorization_uri == AUTHORIZATION_URI
 
 
 def test_basic_believes_what_looks_right() -> None:
     trust = basic_trust(frozenset(), allow_http=False)
     unsigned = forged({"alg": "none"}, lambda signed: b"")
     assert grant_for(unsigned, trust=trust).user == User(oid="me", tid="here")
-    other = token(iss="https://sts.windows.net/any/", aud="https://whoever.blob.core.windows.net/")
+    other = token(iss="https://sts.windows.net/any/", aud="https://anyone.blob.core.windows.net/")
     assert grant_for(other, trust=trust).scheme is Scheme.BEARER
     assert refusal_of(token(iss="https://evil.example/"), trust=trust)[2].startswith("Issuer")
     assert refusal_of(token(aud="https://vault.azure.net"), trust=trust)[2].startswith("Audience")
@@ -350,9 +354,9 @@ def test_a_key_file_that_changes_is_read_again_when_a_token_names_a_new_key(tmp_
     assert grant_for(token(), trust=trust).scheme is Scheme.BEARER
     path.write_bytes(key_set(row(OTHER_RSA_KEY, kid="two")))
     new = token(OTHER_RSA_KEY, header={"kid": "two"})
-    assert refusal_of(new, trust=trust, now=NOW + jwks.RETRY - 1)[0] == 401  # not looked for again so soon
+    assert refusal_of(new, trust=trust, now=NOW + jwks.RETRY - 1)[0] == 401  # not fetched again so soon
     assert grant_for(new, trust=trust, now=NOW + jwks.RETRY).scheme is Scheme.BEARER
-    assert refusal_of(token(), trust=trust, now=NOW + jwks.RETRY)[0] == 401  # proven before, its key is gone now
+    assert refusal_of(token(), trust=trust, now=NOW + jwks.RETRY)[0] == 401  # verified before; its key no longer exists
 
 
 def test_a_withdrawn_key_is_forgotten_after_an_hour(tmp_path: Path) -> None:
@@ -391,7 +395,7 @@ def test_a_source_of_keys_that_cannot_work_is_told_at_the_start(
 
 @contextmanager
 def issuer_site(answer: Callable[[BaseHTTPRequestHandler], None]) -> Iterator[tuple[str, list[str]]]:
-    """A web site that publishes keys, and the paths it was asked for."""
+    """A web server that publishes keys and records the requested paths."""
     asked: list[str] = []
 
     class Site(BaseHTTPRequestHandler):
@@ -460,23 +464,26 @@ def test_an_answer_that_is_no_key_set_is_not_followed(answer: Callable[[BaseHTTP
 
 
 def test_an_issuer_that_drips_its_answer_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jwks, "FETCH_SECONDS", 0.05)
-    gone = []
+    monkeypatch.setattr(jwks, "FETCH_SECONDS", 0.2)
+    gone = Event()
 
-    class Endless:
-        def __enter__(self) -> "Endless":
-            return self
+    def drip(handler: BaseHTTPRequestHandler) -> None:
+        handler.send_response(200)
+        handler.end_headers()
+        try:
+            for _ in range(2000):
+                handler.wfile.write(b" ")
+                sleep(0.01)
+        except OSError:
+            gone.set()
 
-        def __exit__(self, *problem: object) -> None:
-            gone.append(True)
-
-        def read1(self, size: int) -> bytes:
-            return b" "
-
-    monkeypatch.setattr(OpenerDirector, "open", lambda *given, **more: Endless())
-    with pytest.raises(TimeoutError):
-        jwks.fetch("https://issuer.example/keys")
-    assert gone == [True]
+    with issuer_site(drip) as (url, _):
+        parsed = parse_url(url)
+        assert parsed is not None
+        with pytest.raises(RequestFailed) as failed:
+            asyncio.run(jwks.fetch(HttpClient(concurrency=1), parsed))
+        assert failed.value.timed_out
+        assert gone.wait(10)
 
 
 # --- the development issuer -------------------------------------------------------------------------------------------------
@@ -487,7 +494,7 @@ def test_a_development_token_is_let_in_over_http_from_this_machine() -> None:
     bearer = issuer.token(NOW, oid="somebody", tid="somewhere", seconds=60)
     assert grant_for(bearer, trust=issuer.trust(), secure=False).user == User(oid="somebody", tid="somewhere")
     assert refusal_of(bearer, trust=issuer.trust(), now=NOW + seconds(60))[2].startswith("Lifetime")
-    assert refusal_of(bearer)[2].startswith("Signature")  # nobody else trusts it
+    assert refusal_of(bearer)[2].startswith("Signature")  # no other issuer trusts it
     assert refusal_of(DevelopmentIssuer(None).token(NOW), trust=issuer.trust())[2].startswith("Signature")
 
 
@@ -517,4 +524,6 @@ def test_a_key_set_tells_nothing_private() -> None:
 
 
 def test_the_challenge_of_the_development_issuer_names_its_tenant() -> None:
-    assert DevelopmentIssuer(None).trust().challenge.startswith(f"Bearer authorization_uri={ISSUER}/oauth2/authorize ")
+    assert challenge(DevelopmentIssuer(None).trust().authorization_uri).startswith(
+        f"Bearer authorization_uri={ISSUER}/oauth2/authorize "
+    )

@@ -1,4 +1,4 @@
-"""The query planner: which keys each filter scans, what is left to evaluate, and that both together find exactly the matches."""
+"""The query planner: which keys each filter scans, which part remains to be evaluated, and that both find exactly the matches."""
 
 import asyncio
 import itertools
@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from tests.unit.entities import KEYS, Value, entity, nodes, predicate, properties
 from verditer.core.edm import Edm, encode_members
 from verditer.core.records.record import Span, key_of, span_of
-from verditer.core.records.table import Entity, padded
-from verditer.partition import sqlite
-from verditer.partition.engine import Mark, Transaction
-from verditer.partition.sqlite import SqliteEngine
-from verditer.partition.sqlite_sieve import sieve_of
+from verditer.core.records.table import Entity
+from verditer.partition.engine import Condition, MemberBetween, MemberEquals, Transaction
+from verditer.partition.sqlite import snapshot_reader
+from verditer.partition.sqlite.engine import SqliteEngine
+from verditer.partition.sqlite.prefilter import prefilter_sql
 from verditer.services.table import planner
 from verditer.services.table.filter import Compare, Literal, Node, parse_filter
 from verditer.services.table.planner import END, MAX_BOXES, Box, Plan, merged, plan
@@ -24,8 +24,8 @@ from verditer.services.table.query import _prepared
 ALL = "everything"
 WHOLE = "the whole filter"
 
-# A span is shown as the keys it begins and ends with: `p|r` stands for a whole pair, `<` for just before a key and
-# `>` for just behind it.
+# A span is shown as its first and last key: `p|r` is a complete pair, `<` means just before a key and
+# `>` just after it.
 # fmt: off
 PLANS = [
     # filter                                                         scans                                  rest
@@ -63,6 +63,11 @@ PLANS = [
 ]
 # fmt: on
 
+GLOB = "body GLOB +?"
+NUMBER = (
+    "CAST(ltrim(CAST(substr(CAST(body AS BLOB), instr(CAST(body AS BLOB), ?) + 6, 26) AS TEXT), '\"') AS REAL) BETWEEN ? AND ?"
+)
+
 
 def shown(span: Span) -> str:
     if span == (b"", END):
@@ -83,19 +88,20 @@ def _edge(key: bytes, none: str) -> str:
 def test_a_filter_scans_these_keys_and_evaluates_the_rest(source: str, scans: list[str], rest: str) -> None:
     found = plan(parse_filter(source))
     assert [shown(span) for span in found.spans] == scans
-    assert found.rest == parse_filter(source if rest == WHOLE else rest)
+    assert found.residual == parse_filter(source if rest == WHOLE else rest)
 
 
 @pytest.mark.parametrize(
-    ("source", "marks"),
+    ("source", "conditions"),
     [
-        ("Name eq 'x'", [Mark(b'"Name":', values=(b'"x"',))]),
-        ("Name eq 'x' and T eq true", [Mark(b'"Name":', values=(b'"x"',)), Mark(b'"T":', values=(b"true",))]),
-        ("Age gt 5 and Name eq 'x'", [Mark(b'"Name":', values=(b'"x"',)), Mark(b'"Age":', (5 - 5e-9, math.inf))]),
-        ("Age eq -15", [Mark(b'"Age":', values=(b"-15,", b"-15}", b"-15.", b'"-15'))]),
-        ("Age eq 0", [Mark(b'"Age":', (0, 0))]),
-        ("Age eq 5.5", [Mark(b'"Age":', (5.5 - 5.5e-9, 5.5 + 5.5e-9))]),
-        ("W eq datetime'2020-01-01T00:00:00.50Z'", [Mark(b'"W":', values=(b'"2020-01-01T00:00:00.5Z"',))]),
+        ("Name eq 'x'", [MemberEquals("Name", "x")]),
+        ("Name eq 'x' and T eq true", [MemberEquals("Name", "x"), MemberEquals("T", True)]),
+        ("Age gt 5 and Name eq 'x'", [MemberBetween("Age", 5, math.inf), MemberEquals("Name", "x")]),
+        ("Age eq -15", [MemberBetween("Age", -15, -15)]),
+        ("Age le 5.5", [MemberBetween("Age", -math.inf, 5.5)]),
+        ("Age eq 0", [MemberBetween("Age", 0, 0)]),
+        ("Age eq 5.5", [MemberBetween("Age", 5.5, 5.5)]),
+        ("W eq datetime'2020-01-01T00:00:00.50Z'", [MemberEquals("W", "2020-01-01T00:00:00.5Z")]),
         ("Name gt 'x' or Age eq 5", []),
         ("Name ne 'x'", []),
         ("not (Name eq 'x')", []),
@@ -103,14 +109,30 @@ def test_a_filter_scans_these_keys_and_evaluates_the_rest(source: str, scans: li
         ("Timestamp eq datetime'2020-01-01T00:00:00Z'", []),
     ],
 )
-def test_a_filter_leaves_marks_by_which_an_engine_may_sift(source: str, marks: list[Mark]) -> None:
-    assert list(plan(parse_filter(source)).marks) == marks
+def test_a_filter_gives_conditions_that_an_engine_may_use(source: str, conditions: list[Condition]) -> None:
+    assert list(plan(parse_filter(source)).conditions) == conditions
 
 
-def test_a_sieve_looks_for_little_however_much_is_asked_for() -> None:
-    """A long look for what comes again and again in a text would hold up everybody else."""
+@pytest.mark.parametrize(
+    ("conditions", "sql", "values"),
+    [
+        ([MemberEquals("Name", "x")], GLOB, ['*Name":"x"*']),
+        ([MemberEquals("Name", "*?[x]"), MemberEquals("T", True)], f"{GLOB} AND {GLOB}", ['*Name":"[*][?][[]x]"*', '*T":true*']),
+        ([MemberBetween("Age", -15, -15)], GLOB, ['*Age":["-][1-][15][,.5}]*']),
+        ([MemberBetween("Age", 0, 0), MemberEquals("Name", "x")], f"{GLOB} AND {NUMBER}", ['*Name":"x"*', b'"Age":', 0, 0]),
+        ([MemberBetween("Age", 5.5, 5.5)], NUMBER, [b'"Age":', 5.5 - 5.5e-9, 5.5 + 5.5e-9]),
+        ([MemberBetween("Age", -math.inf, 5)], NUMBER, [b'"Age":', -math.inf, 5 + 5e-9]),
+    ],
+)
+def test_conditions_are_sql_with_the_cheapest_first(conditions: list[Condition], sql: str, values: list[object]) -> None:
+    found, bound = prefilter_sql(tuple(conditions))
+    assert (found, list(bound)) == (sql, values)
+
+
+def test_a_prefilter_looks_for_little_however_much_is_asked_for() -> None:
+    """A slow search for repetitions in a text would delay other requests."""
     for name, value in (("a" * 255, "x"), ("A", "x" * 60_000), ("a" * 60_000, "x")):
-        sql, patterns = sieve_of(plan(Compare(name, "eq", Literal(Edm.STRING, value))).marks)
+        sql, patterns = prefilter_sql(plan(Compare(name, "eq", Literal(Edm.STRING, value))).conditions)
         assert sum(len(str(pattern)) for pattern in patterns) <= 160
         assert len(sql) <= 100
 
@@ -124,13 +146,13 @@ def test_only_short_filters_are_kept() -> None:
 def test_an_or_of_many_keys_is_many_small_scans() -> None:
     source = " or ".join(f"(PartitionKey eq 'p' and RowKey eq '{number:04}')" for number in range(900))
     found = plan(parse_filter(source))
-    assert (len(found.spans), found.rest) == (900, None)
+    assert (len(found.spans), found.residual) == (900, None)
 
 
 def test_as_many_keys_as_a_request_names_are_scanned_one_by_one() -> None:
     keys = " or ".join(f"RowKey eq '{number:x}'" for number in range(1900))
     found = plan(parse_filter(f"PartitionKey eq 'p' and A eq 5 and ({keys})"))
-    assert (len(found.spans), found.rest) == (1900, parse_filter("A eq 5"))
+    assert (len(found.spans), found.residual) == (1900, parse_filter("A eq 5"))
 
 
 def test_more_boxes_than_that_are_one_scan() -> None:
@@ -145,7 +167,7 @@ def test_what_would_be_too_many_scans_is_scanned_by_one_side_and_evaluated_whole
     source = f"({partitions}) and ({rows})"
     found, rest = plan(parse_filter(source)), parse_filter(source)
     assert MAX_BOXES < 40 * 60
-    assert (len(found.spans), found.rest) == (40, rest)
+    assert (len(found.spans), found.residual) == (40, rest)
 
 
 def test_no_more_boxes_are_made_on_the_way_either(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -173,7 +195,7 @@ stores = st.dictionaries(st.tuples(st.sampled_from(KEYS), st.sampled_from(KEYS))
 
 
 def found_by(what: Plan, entities: list[Entity]) -> list[Entity]:
-    matches = None if what.rest is None else predicate(what.rest)
+    matches = None if what.residual is None else predicate(what.residual)
     prefix = key_of(1)
     return [
         entity
@@ -191,37 +213,37 @@ def test_spans_and_rest_find_what_a_full_scan_finds(stored: dict[tuple[str, str]
     assert found_by(plan(node), entities) == [entity for entity in entities if whole(entity)]
 
 
-def test_sifting_loses_no_match() -> None:
-    """The same filters, through the engine that sifts. A key that looks like a member must not lead it astray."""
+def test_the_prefilter_loses_no_match() -> None:
+    """The same filters with the prefilter of the SQLite engine. A key that looks like a JSON member must not confuse it."""
     loop = asyncio.new_event_loop()
     engine = SqliteEngine(None)
     loop.run_until_complete(engine.open())
     table_ids = itertools.count(1)
 
-    def passed_over(stored: list[dict[str, Value]], node: Node) -> int:
+    def skipped(stored: list[dict[str, Value]], node: Node) -> int:
         table_id = next(table_ids)
         entities = [entity('"A":5', f"{number:04}", known, table_id=table_id) for number, known in enumerate(stored)]
 
         def body(tx: Transaction) -> list[Entity]:
             for one in entities:
                 tx.put(one)
-            return list(tx.scan(Entity, span_of(table_id), sieve=plan(node).marks))
+            return list(tx.scan(Entity, span_of(table_id), conditions=plan(node).conditions))
 
-        sifted = loop.run_until_complete(engine.write((), body))
+        passed = loop.run_until_complete(engine.write([()], body))
         matches = predicate(node)
-        assert [one for one in sifted if matches(one)] == [one for one in entities if matches(one)]
-        return len(entities) - len(sifted)
+        assert [one for one in passed if matches(one)] == [one for one in entities if matches(one)]
+        return len(entities) - len(passed)
 
     @settings(max_examples=300, deadline=None)
     @given(st.lists(properties, min_size=1, max_size=8), nodes(["A", "B"]))
     def check(stored: list[dict[str, Value]], node: Node) -> None:
-        passed_over(stored, node)
+        skipped(stored, node)
 
     check()
     equals_seven = parse_filter("A eq 7")
     assert equals_seven is not None
     others: list[dict[str, Value]] = [{"A": (Edm.INT32, 8)}, {"B": (Edm.INT32, 7)}] * 500
-    assert passed_over([{"A": (Edm.INT32, 7)}, *others], equals_seven) > 900  # one in 128 passes, whatever it has
+    assert skipped([{"A": (Edm.INT32, 7)}, *others], equals_seven) > 900  # one in 128 passes regardless of its contents
     loop.run_until_complete(engine.close())
     loop.close()
 
@@ -231,16 +253,16 @@ LENGTHS = [30, 250, 255, 256, 257, 512, 1024, 65535, 65536, 65792, 131072]
 
 @pytest.mark.parametrize("name", ["A", "Ab", "Größe", "n" * 255, "n" * 9000])
 @pytest.mark.parametrize("text", ["x", "*?[a]^", '"\\\0', "𝄞" * 300])
-def test_sifting_loses_no_match_of_any_length_wherever_it_stands(name: str, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The lengths of documents whose own length is written with a NUL are among these."""
-    monkeypatch.setattr(sqlite, "monotonic", lambda: 0.0)  # a short read has all the time it needs
+def test_the_prefilter_loses_no_match_of_any_length_anywhere(name: str, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The lengths include those whose encoding contains a NUL."""
+    monkeypatch.setattr(snapshot_reader, "monotonic", lambda: 0.0)  # no time limit for a short read
     entities = [_of_length(length, name, text, first) for length in LENGTHS for first in (True, False)]
-    marks = plan(Compare(name, "eq", Literal(Edm.STRING, text))).marks
-    assert asyncio.run(_sifted(entities, marks)) == [len(entities)] * 2
+    conditions = plan(Compare(name, "eq", Literal(Edm.STRING, text))).conditions
+    assert asyncio.run(_passed(entities, conditions)) == [len(entities)] * 2
 
 
-async def _sifted(entities: list[Entity], marks: tuple[Mark, ...]) -> list[int]:
-    """How many a short read and a long one let through."""
+async def _passed(entities: list[Entity], conditions: tuple[Condition, ...]) -> list[int]:
+    """The numbers of records that a short read and a long read return."""
     engine = SqliteEngine(None)
     await engine.open()
 
@@ -249,18 +271,18 @@ async def _sifted(entities: list[Entity], marks: tuple[Mark, ...]) -> list[int]:
             tx.put(one)
 
     def count(tx: Transaction) -> int:
-        return len(list(tx.scan(Entity, span_of(1), sieve=marks)))
+        return len(list(tx.scan(Entity, span_of(1), conditions=conditions)))
 
     try:
-        await engine.write((), store)
-        return [await engine.read((), count), await engine.scan((), count)]
+        await engine.write([()], store)
+        return [await engine.read((), count), await engine.read((), count, long=True)]
     finally:
         await engine.close()
 
 
 def _of_length(length: int, name: str, text: str, first: bool) -> Entity:
-    """An entity whose document has about this length, or exactly where there is room, with the property first or last."""
+    """An entity whose document has about this length, exactly if possible, with the property first or last."""
     wanted = encode_members({name: text})[1:-1]
     filling = b'"Z":"' + b"z" * max(0, length - len(wanted) - 9) + b'"'
     document = b"{" + b",".join([wanted, filling] if first else [filling, wanted]) + b"}"
-    return Entity(properties=padded(document), table_id=1, partition_key=str(first), row_key=str(length), etag=1)
+    return Entity(properties=document, table_id=1, partition_key=str(first), row_key=str(length), etag=1)

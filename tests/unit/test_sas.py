@@ -1,4 +1,4 @@
-"""Shared access signatures: the SDK's tokens, every version's layout by hand, and each way a token can fall short."""
+"""Shared access signatures: tokens of the SDK, the layout of every version built by hand, and every reason for a refusal."""
 
 from datetime import UTC, datetime, timedelta
 from urllib.parse import quote
@@ -31,7 +31,7 @@ def encoded(fields: dict[str, str]) -> str:
 
 
 def account_token(**changes: str) -> str:
-    """An account SAS computed by hand; an empty change leaves the field out."""
+    """An account SAS built by hand; an empty change omits the field."""
     fields = {"sv": "2026-02-06", "ss": "b", "srt": "sco", "sp": "rl", "se": SE} | changes
     names = ["sp", "ss", "srt", "st", "se", "sip", "spr", "sv", *(["ses"] if fields["sv"] >= "2020-12-06" else [])]
     text = "acct\n" + "".join(f"{fields.get(name, '')}\n" for name in names)
@@ -39,7 +39,7 @@ def account_token(**changes: str) -> str:
 
 
 def blob_token(resource: str, snapshot: str = "", key: str = KEY_1, **changes: str) -> str:
-    """A service SAS of the newest layout computed by hand."""
+    """A service SAS of the newest layout built by hand."""
     fields = {"sv": "2026-02-06", "sr": "b", "sp": "r", "se": SE} | changes
     values = fields | {"res": f"/blob/acct/{resource}", "snapshot": snapshot}
     names = ["sp", "st", "se", "res", "si", "sip", "spr", "sv", "sr", "snapshot", "ses", "rscc", "rscd", "rsce", "rscl", "rsct"]
@@ -78,7 +78,7 @@ def test_a_blob_sas_of_the_sdk_is_let_in(blob: str, snapshot: str | None, header
     suffix = f"&snapshot={quote(snapshot)}" if snapshot else ""
     grant = grant_for(f"/acct/c/{quote(blob, safe='~/')}?{token}{suffix}")
     assert (grant.scheme, grant.letters, grant.reach) == (Scheme.SERVICE_SAS, "r", "b")
-    assert grant.overrides == ({"Content-Type": header} if header else {})
+    assert grant.overrides == ({"content_type": header} if header else {})
 
 
 def test_a_version_sas_of_the_sdk_is_let_in() -> None:
@@ -107,11 +107,11 @@ def test_a_name_with_a_backslash_is_signed_as_it_is_or_as_it_is_stored() -> None
 def test_all_response_headers_can_be_overridden() -> None:
     token = blob_token("c/b", rscc="no-store", rscd="attachment", rsce="gzip", rscl="de", rsct="text/plain; charset=utf-8")
     assert grant_for(f"/acct/c/b?{token}").overrides == {
-        "Cache-Control": "no-store",
-        "Content-Disposition": "attachment",
-        "Content-Encoding": "gzip",
-        "Content-Language": "de",
-        "Content-Type": "text/plain; charset=utf-8",
+        "cache_control": "no-store",
+        "content_disposition": "attachment",
+        "content_encoding": "gzip",
+        "content_language": "de",
+        "content_type": "text/plain; charset=utf-8",
     }
 
 
@@ -209,7 +209,7 @@ def test_a_line_break_does_not_let_a_token_be_read_by_an_older_layout() -> None:
 
 
 def test_an_old_token_does_not_become_a_directory_sas() -> None:
-    # `sr` was not signed then: the token for the blob `c/a` would open everything below `c/a/`.
+    # That version did not sign `sr`: the token for the blob `c/a` would permit everything below `c/a/`.
     text = f"r\n\n{SE}\n/blob/acct/c/a\n\n\n\n2017-11-09\n\n\n\n\n"
     fields = {"sv": "2017-11-09", "sr": "d", "sdd": "1", "sp": "r", "se": SE, "sig": signature(text)}
     assert refusal_of(f"/acct/c/a/b?{encoded(fields)}")[0] == "AuthenticationFailed"
@@ -311,7 +311,7 @@ def test_a_token_may_be_bound_to_https(protocols: str, secure: bool, valid: bool
 def test_an_account_sas_names_its_services(services: str, service: str, valid: bool) -> None:
     target = f"/acct/c/b?{account_token(ss=services)}"
     if valid:
-        assert grant_for(target, service=service).letters == "rl"  # type: ignore[arg-type]
+        assert grant_for(target, service=service).letters == "rl"
     else:
         assert refusal_of(target, service=service)[0] == "AuthorizationServiceMismatch"
 
@@ -387,7 +387,7 @@ def test_an_anonymous_caller_gets_the_containers_public_access(target: str, cont
 @pytest.mark.parametrize(("target", "service"), [("/acct?comp=list", "blob"), ("/acct/q/messages", "queue")])
 def test_an_anonymous_caller_of_anything_else_reaches_nothing(target: str, service: str) -> None:
     asked: list[str] = []
-    grant = grant_for(target, service=service, access=ContainerAccess(public_access="container"), asked=asked)  # type: ignore[arg-type]
+    grant = grant_for(target, service=service, access=ContainerAccess(public_access="container"), asked=asked)
     assert (grant.reach, asked) == ("", [])
 
 

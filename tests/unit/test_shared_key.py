@@ -1,4 +1,4 @@
-"""Shared Key: whatever a client signs by the rules is let in, and nothing else."""
+"""Shared Key: correctly signed requests are accepted, all others are refused."""
 
 import string
 from functools import cmp_to_key

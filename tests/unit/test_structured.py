@@ -1,4 +1,4 @@
-"""Structured bodies: what is cut up comes together again however it arrives, and every damage is found."""
+"""Structured bodies: the content is restored however the bytes arrive, and every corruption is detected."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -10,16 +10,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from verditer.core.errors import Code, StorageError
-from verditer.core.grant import KEY_ONLY
+from verditer.core.grant import KEY_ONLY, Grant, Scheme
 from verditer.core.guard import NONE
+from verditer.core.names import BlobName
 from verditer.rest.address import parse_address
 from verditer.rest.codecs import structured
 from verditer.rest.codecs.structured import Decoder, Encoder, StructuredBody
-from verditer.rest.decode import decode_request
-from verditer.rest.exchange import Exchange
-from verditer.rest.message import Request
+from verditer.rest.errors import elements_of
+from verditer.rest.http.message import Request
 from verditer.rest.operation import STREAM, Answer, Level, Op, Takes, route
 from verditer.rest.operations.blob import OPERATIONS
+from verditer.rest.stages import LATEST_VERSION, Authorized
+from verditer.rest.steps.decode import decode_fields
 
 SMALL_SEGMENT = 7
 
@@ -30,7 +32,7 @@ def small_segments(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def message(segments: list[bytes], **changes: int) -> bytes:
-    """A message written by hand, apart from the code under test."""
+    """A message built by hand, independently of the code under test."""
     content = b"".join(segments)
     length = changes.get("length", 13 + 18 * len(segments) + len(content) + 8)
     text = pack("<BQHH", changes.get("version", 1), length, changes.get("flags", 1), changes.get("count", len(segments)))
@@ -40,7 +42,7 @@ def message(segments: list[bytes], **changes: int) -> bytes:
 
 
 def cut(data: bytes, sizes: list[int]) -> Iterator[bytes]:
-    """Pieces of these sizes, then the rest."""
+    """Chunks of these sizes, then the rest."""
     at = 0
     for size in sizes:
         yield data[at : at + size]
@@ -127,7 +129,7 @@ def test_the_length_of_the_body_has_to_be_the_one_the_message_tells() -> None:
 
 
 def test_segments_that_leave_content_out_are_refused() -> None:
-    """The lengths of the message add up, those of its segments do not."""
+    """The length of the message is correct, those of its segments are not."""
     short = pack("<BQHH", 1, 13 + 18 + 10 + 8, 1, 1) + pack("<HQ", 1, 5) + b"12345" + pack("<Q", crc64nvme(b"12345"))
     assert refusal(short + bytes(13), 10) is Code.InvalidInput
 
@@ -137,7 +139,7 @@ def test_a_wrong_checksum_is_told_with_both_values() -> None:
     with pytest.raises(StorageError) as refused:
         decoded(text[:-1] + bytes([text[-1] ^ 1]), 5)
     assert refused.value.code is Code.Crc64Mismatch
-    assert refused.value.details.keys() == {"UserSpecifiedCrc64", "ServerCalculatedCrc64"}
+    assert elements_of(refused.value).keys() == {"UserSpecifiedCrc64", "ServerCalculatedCrc64"}
 
 
 def test_a_very_long_message_has_no_more_segments_than_can_be_numbered(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -149,7 +151,7 @@ def test_a_very_long_message_has_no_more_segments_than_can_be_numbered(monkeypat
 
 
 class Arriving:
-    """A body that gives what it is told to give."""
+    """A body that returns the given chunks."""
 
     def __init__(self, *pieces: bytes) -> None:
         self._pieces = list(pieces)
@@ -208,16 +210,25 @@ async def takes_a_body(ctx: object, target: object, body: object) -> None: ...
 
 
 def test_an_operation_that_takes_plain_bodies_refuses_a_structured_one() -> None:
-    """Otherwise it would store the wrapping."""
+    """Otherwise it would store the wrapped form."""
     op = Op("PutPlain", route("PUT", Level.BLOB), Takes(), STREAM, NONE, KEY_ONLY, takes_a_body, Answer(201))
     text = message([b"12345"])
     headers = {structured.HEADER: "XSM/1.0; properties=crc64", structured.LENGTH_HEADER: "5", "content-length": str(len(text))}
     request = Request(
         method="PUT", target="/a/c/b", headers=headers, raw_headers=[], body=Arriving(text), peer="127.0.0.1", secure=False
     )
-    exchange = Exchange(request=request, request_id="", started=0.0, address=parse_address("/a/c/b", "127.0.0.1"))
+    authorized = Authorized(
+        request=request,
+        request_id="",
+        address=parse_address("/a/c/b", "127.0.0.1"),
+        version=LATEST_VERSION,
+        op=op,
+        target=BlobName("a", "c", "b"),
+        grant=Grant(scheme=Scheme.KEY),
+        create_only=False,
+    )
     with pytest.raises(StorageError) as refused:
-        asyncio.run(decode_request(exchange, op))
+        decode_fields(authorized)
     assert refused.value.code is Code.InvalidHeaderValue
 
 

@@ -1,4 +1,4 @@
-"""Certificates load or say why not; the development certificate is good for this machine and kept private."""
+"""Certificates: loading errors have a reason; the development certificate is valid for this machine and private."""
 
 import ssl
 import stat
@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from cryptography.hazmat.primitives.serialization.pkcs12 import serialize_key_and_certificates
 
-from verditer.rest import tls
+from verditer.serving import tls
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +41,7 @@ def pfx(pair: tuple[Path, Path], folder: Path, password: str | None) -> Path:
 
 
 def handshake(server: ssl.SSLContext, trusted: Path, host: str) -> str | None:
-    """A TLS handshake in memory; gives the version both sides agreed on."""
+    """A TLS handshake in memory; returns the negotiated version."""
     client = ssl.create_default_context(cafile=str(trusted))
     to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
     one = client.wrap_bio(to_client, to_server, server_hostname=host)

@@ -1,1 +1,1 @@
-"""Nouns and rules. No I/O, no async; time is always passed in."""
+"""Domain types and rules. This package has no I/O, no async and no protocol; the time is an argument."""

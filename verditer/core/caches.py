@@ -1,4 +1,5 @@
-"""What is kept of things that clients send: few of them, and none that is long, so nobody can fill the memory with it."""
+"""Bounded caches for values that clients send. The number of entries and the length of a key are limited, so that clients cannot
+fill the memory."""
 
 from collections.abc import Callable, Hashable
 from typing import TypeVar
@@ -8,8 +9,8 @@ S = TypeVar("S", str, bytes)
 T = TypeVar("T")
 
 
-class Kept(dict[K, T]):
-    """A dictionary of so many entries at most. One that is full begins anew: what is asked for often is soon back."""
+class BoundedCache(dict[K, T]):
+    """A dictionary with a maximum number of entries. When it is full it is cleared; frequent keys are soon back."""
 
     def __init__(self, entries: int) -> None:
         super().__init__()
@@ -21,21 +22,22 @@ class Kept(dict[K, T]):
         self[key] = value
 
 
-class _Answers(Kept[S, T]):
-    """Asks for what it does not know."""
+class AnswerCache(BoundedCache[K, T]):
+    """The answers of a function: reading an entry that is missing computes it. `size` is how many characters a key holds."""
 
-    def __init__(self, function: Callable[[S], T], entries: int, longest: int) -> None:
+    def __init__(self, function: Callable[[K], T], entries: int, longest: int, size: Callable[[K], int]) -> None:
         super().__init__(entries)
-        self._function: Callable[[S], T] = function
+        self._function: Callable[[K], T] = function
         self._longest = longest
+        self._size: Callable[[K], int] = size
 
-    def __missing__(self, text: S) -> T:
-        answer = self._function(text)
-        if len(text) <= self._longest:
-            self.keep(text, answer)
+    def __missing__(self, key: K) -> T:
+        answer = self._function(key)
+        if self._size(key) <= self._longest:
+            self.keep(key, answer)
         return answer
 
 
-def remember(entries: int, longest: int) -> Callable[[Callable[[S], T]], Callable[[S], T]]:
-    """For functions on the path of every request: what is known costs a look into a dictionary, and no call."""
-    return lambda function: _Answers(function, entries, longest).__getitem__
+def bounded_cache(entries: int, longest: int) -> Callable[[Callable[[S], T]], Callable[[S], T]]:
+    """For functions of a text on the path of every request: a cached answer costs one look into a dictionary and no call."""
+    return lambda function: AnswerCache(function, entries, longest, len).__getitem__

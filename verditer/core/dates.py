@@ -1,6 +1,6 @@
-"""Time as the whole house speaks it: ticks, whole numbers of 100 ns since 0001-01-01 UTC, and their forms on the wire.
+"""Times: ticks, which are whole numbers of 100 ns since 0001-01-01 UTC, and their text forms.
 
-Ticks are what ETags, snapshots and leases are made of. RFC 1123 is for headers, ISO 8601 for policies and snapshots.
+ETags, snapshots and leases are ticks. RFC 1123 is the form of modification times, ISO 8601 that of policies and snapshots.
 """
 
 import re
@@ -24,7 +24,7 @@ _ISO = re.compile(
 
 
 def system_ticks() -> int:
-    """The machine's clock. Only `app.py` hands this out; everything else receives its time."""
+    """The clock of the machine. Only `app.py` passes it on; all other code receives the time as an argument."""
     return time.time_ns() // 100 + UNIX_EPOCH
 
 
@@ -34,7 +34,7 @@ def seconds(count: float) -> int:
 
 
 def truncate(ticks: int) -> int:
-    """The whole second that holds `ticks`: the resolution of every RFC 1123 date."""
+    """`ticks` cut to the whole second, which is the resolution of RFC 1123 dates."""
     return ticks - ticks % TICKS_PER_SECOND
 
 
@@ -50,8 +50,13 @@ def _rfc1123(whole_seconds: int) -> str:
 
 def iso(ticks: int) -> str:
     """`2021-06-08T02:05:09.1234567Z`: snapshots, versions, access policies, error texts."""
-    moment = datetime.min + timedelta(seconds=ticks // TICKS_PER_SECOND)
-    return f"{moment.year:04}-{moment:%m-%dT%H:%M:%S}.{ticks % TICKS_PER_SECOND:07}Z"
+    return f"{_iso(ticks // TICKS_PER_SECOND)}.{ticks % TICKS_PER_SECOND:07}Z"
+
+
+@lru_cache(maxsize=4096)
+def _iso(whole_seconds: int) -> str:
+    moment = datetime.min + timedelta(seconds=whole_seconds)
+    return f"{moment.year:04}-{moment:%m-%dT%H:%M:%S}"
 
 
 def parse_rfc1123(text: str) -> int | None:

@@ -1,9 +1,8 @@
 """The entity data model: eight types, their ranges, and the one form in which their values are sent and stored.
 
-A property is one or two members of a JSON object. Strings, booleans, Int32 and Double are told apart by their JSON value; the
-others are text with an annotation in front: `"Size@odata.type":"Edm.Int64","Size":"5"`. That is JSON with minimal metadata, as
-clients read it, and `Members` is that object in memory. Every value has exactly one spelling in it, so equal values are
-equal text.
+A property is one or two members of a JSON object. The JSON value alone identifies strings, booleans, Int32 and Double; the other
+types are text after an annotation: `"Size@odata.type":"Edm.Int64","Size":"5"`. This is OData's JSON with minimal metadata, and
+`Members` is that object in memory. Every value has exactly one spelling in it, so equal values are equal text.
 """
 
 import base64
@@ -19,15 +18,15 @@ import msgspec
 from verditer.core.dates import TICKS_PER_SECOND, iso, parse_iso
 from verditer.core.errors import Code, StorageError
 
-Wire = str | int | float | bool
-Members = dict[str, Wire]
+JsonValue = str | int | float | bool
+Members = dict[str, JsonValue]
 
 ANNOTATION = "@odata.type"
 FIRST_DATETIME = parse_iso("1601-01-01T00:00:00Z") or 0
 _INTEGER = re.compile(r"[+-]?[0-9]{1,20}")
 _DOUBLE = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _GUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
-# The one spelling of a moment, of days that every month has.
+# The canonical spelling of a moment, for days that exist in every month.
 _MOMENT = re.compile(
     r"[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1[0-9]|2[0-8])T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{0,6}[1-9])?Z"
 )
@@ -48,7 +47,7 @@ class Edm(Enum):
     BINARY = "Edm.Binary"
 
 
-def kind_of(value: Wire, annotation: str | None) -> Edm:
+def kind_of(value: JsonValue, annotation: str | None) -> Edm:
     """The type of a stored member."""
     if annotation is not None:
         return Edm(annotation)
@@ -58,8 +57,8 @@ def kind_of(value: Wire, annotation: str | None) -> Edm:
 _KINDS = {str: Edm.STRING, bool: Edm.BOOLEAN, int: Edm.INT32, float: Edm.DOUBLE}
 
 
-def inferred(value: object) -> Wire:
-    """A value sent without annotation. Whole numbers beyond Int32 are doubles, as Azure reads them."""
+def infer_value(value: object) -> JsonValue:
+    """The value of a property that was sent without annotation. Azure reads whole numbers beyond Int32 as doubles."""
     if isinstance(value, (str, bool)):
         return value
     if isinstance(value, int):
@@ -69,13 +68,13 @@ def inferred(value: object) -> Wire:
     raise StorageError(Code.InvalidInput)
 
 
-def canonical(kind: Edm, value: object) -> Wire:
-    """A value of a type in its one spelling; refused when it is not of the type or out of its range."""
+def canonical(kind: Edm, value: object) -> JsonValue:
+    """The value in the one spelling of its type; StorageError when it is not of the type or out of range."""
     return _CANONICAL[kind](value)
 
 
-def annotated(annotation: object, value: object) -> Wire:
-    """The same for a value sent with an annotation, by the type that names."""
+def read_annotated(annotation: object, value: object) -> JsonValue:
+    """The same for a value that was sent with an annotation, which names the type."""
     read = _READERS.get(annotation) if isinstance(annotation, str) else None
     if read is None:
         raise invalid_value()
@@ -96,17 +95,17 @@ def _finite(value: int | float) -> float:
     return number
 
 
-def _string(value: object) -> Wire:
+def _string(value: object) -> JsonValue:
     if not isinstance(value, str):
         raise invalid_value()
     return value
 
 
-def _int32(value: object) -> Wire:
+def _int32(value: object) -> JsonValue:
     return _integer(value, 2**31)
 
 
-def _int64(value: object) -> Wire:
+def _int64(value: object) -> JsonValue:
     if isinstance(value, str) and len(value) < 19 and value.isdecimal() and value.isascii() and value[0] != "0":
         return value
     return str(_integer(value, 2**63))
@@ -120,7 +119,7 @@ def _integer(value: object, bound: int) -> int:
     return value
 
 
-def _double(value: object) -> Wire:
+def _double(value: object) -> JsonValue:
     if isinstance(value, str):
         if value in _SPECIAL_DOUBLES:
             return value
@@ -132,7 +131,7 @@ def _double(value: object) -> Wire:
     return _finite(value)
 
 
-def _boolean(value: object) -> Wire:
+def _boolean(value: object) -> JsonValue:
     if isinstance(value, str) and value.lower() in ("true", "false"):
         return value.lower() == "true"
     if not isinstance(value, bool):
@@ -140,7 +139,7 @@ def _boolean(value: object) -> Wire:
     return value
 
 
-def _datetime(value: object) -> Wire:
+def _datetime(value: object) -> JsonValue:
     if not isinstance(value, str):
         raise invalid_value()
     if value >= "1601" and _MOMENT.fullmatch(value):
@@ -151,13 +150,13 @@ def _datetime(value: object) -> Wire:
     return datetime_text(ticks)
 
 
-def _guid(value: object) -> Wire:
+def _guid(value: object) -> JsonValue:
     if not isinstance(value, str) or _GUID.fullmatch(value) is None:
         raise invalid_value()
     return value.lower()
 
 
-def _binary(value: object) -> Wire:
+def _binary(value: object) -> JsonValue:
     if not isinstance(value, str):
         raise invalid_value()
     try:
@@ -166,7 +165,7 @@ def _binary(value: object) -> Wire:
         raise invalid_value() from None
 
 
-_CANONICAL: dict[Edm, Callable[[object], Wire]] = {
+_CANONICAL: dict[Edm, Callable[[object], JsonValue]] = {
     Edm.STRING: _string,
     Edm.INT32: _int32,
     Edm.INT64: _int64,
@@ -176,11 +175,11 @@ _CANONICAL: dict[Edm, Callable[[object], Wire]] = {
     Edm.GUID: _guid,
     Edm.BINARY: _binary,
 }
-_READERS = {kind.value: read for kind, read in _CANONICAL.items()}  # an enum is slow to look up by
+_READERS = {kind.value: read for kind, read in _CANONICAL.items()}  # keyed by text: an enum is slow to look up
 
 
-def double_of(value: Wire) -> float:
-    """The number behind a stored double: a JSON number, or one of the names JSON has no number for."""
+def double_of(value: JsonValue) -> float:
+    """The number that a stored double stands for: a JSON number, or a name such as NaN, for which JSON has no number."""
     return _SPECIAL_DOUBLES[value] if isinstance(value, str) else float(value)
 
 
@@ -188,8 +187,8 @@ def utf16_units(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
-def size_of(kind: Edm, value: Wire) -> int:
-    """What a value counts towards the size of its entity, by the formula Azure's team published."""
+def size_of(kind: Edm, value: JsonValue) -> int:
+    """The bytes that a value adds to the size of its entity, by the formula that the Azure Storage team published."""
     if kind is Edm.STRING:
         return 2 * utf16_units(str(value)) + 4
     if kind is Edm.BINARY:
@@ -201,27 +200,19 @@ _SIZES = {Edm.INT32: 4, Edm.INT64: 8, Edm.DOUBLE: 8, Edm.BOOLEAN: 1, Edm.DATETIM
 
 
 def binary_bytes(text: str) -> int:
-    """How many bytes a base64 text stands for."""
+    """The number of bytes that a base64 text encodes."""
     return len(text) // 4 * 3 - text.count("=", -2)
 
 
 def datetime_text(ticks: int) -> str:
-    """`2021-06-08T02:05:09.12Z`: zeros at the end of the fraction are cut, and a whole second has none.
+    """`2021-06-08T02:05:09.12Z`: without trailing zeros of the fraction, and without a fraction for a whole second.
 
-    Without its `Z` the text sorts as the ticks do.
+    Without its `Z` the text sorts in the order of the ticks.
     """
     whole, fraction = divmod(ticks, TICKS_PER_SECOND)
-    return f"{_second(whole)[0]}{f'.{fraction:07}'.rstrip('0') if fraction else ''}Z"
-
-
-def etag_text(ticks: int) -> str:
-    """The ETag of an entity: its Timestamp, with the colons as a URI has them."""
-    whole, fraction = divmod(ticks, TICKS_PER_SECOND)
-    return f"{_second(whole)[1]}{f'.{fraction:07}'.rstrip('0') if fraction else ''}Z'\""
+    return f"{_second(whole)}{f'.{fraction:07}'.rstrip('0') if fraction else ''}Z"
 
 
 @lru_cache(maxsize=4096)
-def _second(whole: int) -> tuple[str, str]:
-    """How the Timestamp and the ETag of a moment in this second begin."""
-    text = iso(whole * TICKS_PER_SECOND).partition(".")[0]
-    return text, f"W/\"datetime'{text.replace(':', '%3A')}"
+def _second(whole: int) -> str:
+    return iso(whole * TICKS_PER_SECOND).partition(".")[0]

@@ -1,33 +1,31 @@
 """Leases: states, the table of what each action does in each state, and the one function that applies it.
 
-A record keeps `lease: Lease | None`; None is Available, every other state follows from the lease and the time, so nothing
-has to run when a lease ends. What a lease forbids other operations is the business of `guard.py`. Microsoft's pages: Lease
-Blob and Lease Container, "Outcomes of lease operations".
+A record stores `lease: Lease | None`. None is Available; every other state follows from the lease and the time, so no work is
+due when a lease ends. `guard.py` decides which operations a lease forbids. Microsoft's pages: Lease Blob and Lease Container,
+"Outcomes of lease operations".
 """
 
-import re
-from collections.abc import Mapping
 from enum import Enum
 
 import msgspec
 
 from verditer.core.dates import TICKS_PER_SECOND, seconds
-from verditer.core.errors import Code, StorageError, invalid_header, missing_header
+from verditer.core.errors import Code, StorageError
 
 INFINITE = -1
 
 
 class Lease(msgspec.Struct, frozen=True, array_like=True):
-    """What a record remembers of its lease, until it is released, replaced, or forgotten by a write (`Guard.lease_after`)."""
+    """The lease that a record stores until it is released, replaced, or dropped by a write (`Guard.lease_after`)."""
 
     id: str  # lower-case, dashed
-    seconds: int  # as acquired, which is what renew starts again; INFINITE has no end
+    seconds: int  # the duration as acquired, which a renewal starts again; INFINITE has no end
     expires: int | None  # ticks; None when infinite
-    breaks: int | None = None  # ticks; set once a break was asked: Breaking before that moment, Broken from it on
+    breaks: int | None = None  # ticks; set by a break: the lease is Breaking before that moment and Broken from it on
 
 
-class State(Enum):
-    """The value is the wire name (x-ms-lease-state), `status` the wire status (x-ms-lease-status)."""
+class LeaseState(Enum):
+    """The value is Azure's name of the state."""
 
     AVAILABLE = "available"
     LEASED = "leased"
@@ -36,12 +34,12 @@ class State(Enum):
     EXPIRED = "expired"
 
     @property
-    def status(self) -> str:
-        return "locked" if self in (State.LEASED, State.BREAKING) else "unlocked"
+    def is_locked(self) -> bool:
+        return self in (LeaseState.LEASED, LeaseState.BREAKING)
 
 
-class Action(Enum):
-    """The value is what x-ms-lease-action says."""
+class LeaseAction(Enum):
+    """The value is Azure's name of the action."""
 
     ACQUIRE = "acquire"
     RENEW = "renew"
@@ -50,32 +48,32 @@ class Action(Enum):
     BREAK = "break"
 
 
-class Whose(Enum):
-    """The id that counts (the proposed one for acquire, the sent one otherwise) against the remembered one."""
+class LeaseIdMatch(Enum):
+    """How the id in the request (the proposed id for acquire, the lease id otherwise) compares with the stored one."""
 
-    HOLDER = "the remembered id"
+    HOLDER = "the stored id"
     OTHER = "another id, or none"
-    RETRY = "another id, but the proposed one is remembered: a change that is asked again"
+    RETRY = "another id, but the proposed id is stored: a change that is sent again"
 
 
-def state_of(lease: Lease | None, now: int) -> State:
+def state_of(lease: Lease | None, now: int) -> LeaseState:
     if lease is None:
-        return State.AVAILABLE
+        return LeaseState.AVAILABLE
     if lease.breaks is not None:
-        return State.BREAKING if now < lease.breaks else State.BROKEN
-    return State.LEASED if lease.expires is None or now < lease.expires else State.EXPIRED
+        return LeaseState.BREAKING if now < lease.breaks else LeaseState.BROKEN
+    return LeaseState.LEASED if lease.expires is None or now < lease.expires else LeaseState.EXPIRED
 
 
 def duration_of(lease: Lease | None, now: int) -> str | None:
-    """x-ms-lease-duration: shown while leased, absent in every other state."""
-    if lease is None or state_of(lease, now) is not State.LEASED:
+    """Fixed or infinite while leased; None in every other state."""
+    if lease is None or state_of(lease, now) is not LeaseState.LEASED:
         return None
     return "infinite" if lease.expires is None else "fixed"
 
 
-AVAILABLE, LEASED, BREAKING, BROKEN, EXPIRED = State
-ACQUIRE, RENEW, CHANGE, RELEASE, BREAK = Action
-HOLDER, OTHER, RETRY = Whose
+AVAILABLE, LEASED, BREAKING, BROKEN, EXPIRED = LeaseState
+ACQUIRE, RENEW, CHANGE, RELEASE, BREAK = LeaseAction
+HOLDER, OTHER, RETRY = LeaseIdMatch
 
 PRESENT = Code.LeaseAlreadyPresent
 ABSENT = Code.LeaseNotPresentWithLeaseOperation
@@ -84,10 +82,10 @@ NO_ACQUIRE = Code.LeaseIsBreakingAndCannotBeAcquired
 NO_CHANGE = Code.LeaseIsBreakingAndCannotBeChanged
 NO_RENEW = Code.LeaseIsBrokenAndCannotBeRenewed
 
-# The state afterwards, or the refusal. A lease that breaks for zero seconds is Breaking in this table and Broken at once.
-# An expired lease is renewable as long as it is remembered, that is until the next write.
+# The state afterwards, or the error. A lease that breaks for zero seconds is Breaking in this table and Broken at once.
+# An expired lease can be renewed as long as the record stores it, that is until the next write.
 # fmt: off
-_OUTCOMES: dict[tuple[Action, Whose], tuple[State | Code, ...]] = {
+_OUTCOMES: dict[tuple[LeaseAction, LeaseIdMatch], tuple[LeaseState | Code, ...]] = {
     #                    AVAILABLE  LEASED     BREAKING    BROKEN     EXPIRED
     (ACQUIRE, HOLDER): ( LEASED,    LEASED,    NO_ACQUIRE, LEASED,    LEASED    ),
     (ACQUIRE, OTHER):  ( LEASED,    PRESENT,   PRESENT,    LEASED,    LEASED    ),
@@ -103,160 +101,77 @@ _OUTCOMES: dict[tuple[Action, Whose], tuple[State | Code, ...]] = {
 }
 # fmt: on
 
-TRANSITIONS: dict[tuple[State, Action, Whose], State | Code] = {
-    (state, action, whose): outcome
-    for (action, whose), outcomes in _OUTCOMES.items()
-    for state, outcome in zip(State, outcomes, strict=True)
+TRANSITIONS: dict[tuple[LeaseState, LeaseAction, LeaseIdMatch], LeaseState | Code] = {
+    (state, action, match): outcome
+    for (action, match), outcomes in _OUTCOMES.items()
+    for state, outcome in zip(LeaseState, outcomes, strict=True)
 }
 
 
 class LeaseRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """One lease operation, its values already checked by `parse_request`."""
+    """One lease operation. The front end has checked the ids, the duration and the break period."""
 
-    action: Action
+    action: LeaseAction
     lease_id: str | None = None
     proposed_id: str | None = None
     duration: int | None = None
     break_period: int | None = None
 
 
-class Outcome(msgspec.Struct, frozen=True, kw_only=True):
-    """The lease to store, and what the answer carries: x-ms-lease-id, or x-ms-lease-time after a break."""
+class LeaseOutcome(msgspec.Struct, frozen=True, kw_only=True):
+    """The lease to store, and what the answer reports: the lease id, or after a break the remaining seconds."""
 
     lease: Lease | None
     lease_id: str | None = None
     lease_time: int | None = None
 
 
-def apply(lease: Lease | None, request: LeaseRequest, now: int, new_id: str) -> Outcome:
-    """What the request makes of the lease. `new_id` is used when an acquire proposes none."""
-    outcome = TRANSITIONS[state_of(lease, now), request.action, _whose(lease, request)]
+def apply(lease: Lease | None, request: LeaseRequest, now: int, new_id: str) -> LeaseOutcome:
+    """Apply the request to the lease. `new_id` is used when an acquire proposes no id."""
+    outcome = TRANSITIONS[state_of(lease, now), request.action, _id_match(lease, request)]
     if isinstance(outcome, Code):
         raise StorageError(outcome)
-    if request.action is Action.ACQUIRE:
+    if request.action is LeaseAction.ACQUIRE:
         return _acquired(request, now, new_id)
     assert lease is not None  # the table refuses everything but acquire when there is no lease
     match request.action:
-        case Action.RENEW:
+        case LeaseAction.RENEW:
             return _held(Lease(lease.id, lease.seconds, _end(lease.seconds, now)))
-        case Action.CHANGE:
+        case LeaseAction.CHANGE:
             assert request.proposed_id is not None
             return _held(msgspec.structs.replace(lease, id=request.proposed_id))
-        case Action.RELEASE:
-            return Outcome(lease=None)
-        case Action.BREAK:
+        case LeaseAction.RELEASE:
+            return LeaseOutcome(lease=None)
+        case LeaseAction.BREAK:
             return _broken(lease, request.break_period, now)
 
 
-def _whose(lease: Lease | None, request: LeaseRequest) -> Whose:
+def _id_match(lease: Lease | None, request: LeaseRequest) -> LeaseIdMatch:
     held = lease.id if lease is not None else None
-    counts = request.proposed_id if request.action is Action.ACQUIRE else request.lease_id
+    counts = request.proposed_id if request.action is LeaseAction.ACQUIRE else request.lease_id
     if counts is not None and counts == held:
-        return Whose.HOLDER
-    retried = request.action is Action.CHANGE and held is not None and request.proposed_id == held
-    return Whose.RETRY if retried else Whose.OTHER
+        return LeaseIdMatch.HOLDER
+    retried = request.action is LeaseAction.CHANGE and held is not None and request.proposed_id == held
+    return LeaseIdMatch.RETRY if retried else LeaseIdMatch.OTHER
 
 
-def _acquired(request: LeaseRequest, now: int, new_id: str) -> Outcome:
+def _acquired(request: LeaseRequest, now: int, new_id: str) -> LeaseOutcome:
     assert request.duration is not None
     return _held(Lease(request.proposed_id or new_id, request.duration, _end(request.duration, now)))
 
 
-def _held(lease: Lease) -> Outcome:
-    return Outcome(lease=lease, lease_id=lease.id)
+def _held(lease: Lease) -> LeaseOutcome:
+    return LeaseOutcome(lease=lease, lease_id=lease.id)
 
 
 def _end(duration: int, now: int) -> int | None:
     return None if duration == INFINITE else now + seconds(duration)
 
 
-def _broken(lease: Lease, period: int | None, now: int) -> Outcome:
+def _broken(lease: Lease, period: int | None, now: int) -> LeaseOutcome:
     """A break never lengthens: it ends with what is left of the lease or of an earlier break, or sooner if asked."""
     ends = lease.expires if lease.breaks is None else lease.breaks
     asked = None if period is None else now + seconds(period)
     breaks = min((moment for moment in (ends, asked) if moment is not None), default=now)
     remaining = -(-max(breaks - now, 0) // TICKS_PER_SECOND)  # rounded up: after that many seconds it is free
-    return Outcome(lease=msgspec.structs.replace(lease, breaks=breaks), lease_time=remaining)
-
-
-# What each action requires. Break ignores a lease id; acquire without a proposed id gets a new one.
-_REQUIRED = {
-    Action.ACQUIRE: ("x-ms-lease-duration",),
-    Action.RENEW: ("x-ms-lease-id",),
-    Action.CHANGE: ("x-ms-lease-id", "x-ms-proposed-lease-id"),
-    Action.RELEASE: ("x-ms-lease-id",),
-    Action.BREAK: (),
-}
-
-
-def parse_request(headers: Mapping[str, str]) -> LeaseRequest:
-    """A lease operation from lower-case headers: InvalidHeaderValue or MissingRequiredHeader when it cannot be one."""
-    action = _action(headers)
-    for name in _REQUIRED[action]:
-        if name not in headers:
-            raise missing_header(name)
-    return LeaseRequest(
-        action=action,
-        lease_id=parse_lease_id(headers),
-        proposed_id=parse_lease_id(headers, "x-ms-proposed-lease-id"),
-        duration=_whole_number(headers, "x-ms-lease-duration", _DURATIONS),
-        break_period=_whole_number(headers, "x-ms-lease-break-period", _BREAK_PERIODS),
-    )
-
-
-def parse_lease_id(headers: Mapping[str, str], name: str = "x-ms-lease-id") -> str | None:
-    text = headers.get(name)
-    if text is None:
-        return None
-    guid = parse_guid(text)
-    if guid is None:
-        raise invalid_header(name, text)
-    return guid
-
-
-_DURATIONS = frozenset({INFINITE, *range(15, 61)})  # Lease Blob, "x-ms-lease-duration"
-_BREAK_PERIODS = frozenset(range(61))  # Lease Blob, "x-ms-lease-break-period"
-_ACTIONS = {action.value: action for action in Action}
-
-
-def _action(headers: Mapping[str, str]) -> Action:
-    text = headers.get("x-ms-lease-action")
-    if text is None:
-        raise missing_header("x-ms-lease-action")
-    action = _ACTIONS.get(text.strip().lower())
-    if action is None:
-        raise invalid_header("x-ms-lease-action", text)
-    return action
-
-
-def _whole_number(headers: Mapping[str, str], name: str, allowed: frozenset[int]) -> int | None:
-    text = headers.get(name)
-    if text is None:
-        return None
-    if re.fullmatch(r"-?[0-9]{1,9}", text.strip()) is None or int(text) not in allowed:
-        raise invalid_header(name, text)
-    return int(text)
-
-
-_PLAIN = re.compile(
-    r"[0-9a-f]{32}"
-    r"|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
-    r"|\{[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\}"
-    r"|\([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\)"
-)
-_HEXADECIMAL = re.compile(
-    r"\{0x([0-9a-f]{1,8}),0x([0-9a-f]{1,4}),0x([0-9a-f]{1,4}),\{" + ",".join([r"0x([0-9a-f]{1,2})"] * 8) + r"\}\}"
-)
-_WIDTHS = (8, 4, 4, *[2] * 8)
-
-
-def parse_guid(text: str) -> str | None:
-    """Any .NET Guid format (N, D, B, P, X), as lower-case dashed digits."""
-    text = text.strip().lower()
-    if _PLAIN.fullmatch(text):
-        digits = re.sub(r"[^0-9a-f]", "", text)
-    elif groups := _HEXADECIMAL.fullmatch(re.sub(r"\s", "", text)):
-        digits = "".join(group.rjust(width, "0") for group, width in zip(groups.groups(), _WIDTHS, strict=True))
-    else:
-        return None
-    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
+    return LeaseOutcome(lease=msgspec.structs.replace(lease, breaks=breaks), lease_time=remaining)

@@ -1,15 +1,18 @@
-"""What a valid name is: accounts, containers, blobs, metadata. Names are values of their own, so the checker catches a swap."""
+"""Names of resources, and which names are valid. Each kind of name is a type, so the type checker finds swapped arguments."""
 
 import re
 
 import msgspec
 
+from verditer.core.caches import bounded_cache
 from verditer.core.edm import utf16_units
 from verditer.core.errors import Code, StorageError
 from verditer.core.limits import MAX_BLOB_NAME, MAX_BLOB_SEGMENTS, MAX_KEY_UNITS
 
 ROOT_CONTAINER = "$root"
-_SYSTEM_CONTAINERS = frozenset({ROOT_CONTAINER, "$web", "$logs", "$blobchangefeed"})
+LOGS_CONTAINER = "$logs"
+SYSTEM_CONTAINERS = frozenset({LOGS_CONTAINER, "$blobchangefeed"})  # made by the service and listed on request
+_RESERVED_NAMES = SYSTEM_CONTAINERS | {ROOT_CONTAINER, "$web"}
 _CONTAINER = re.compile(r"[a-z0-9](?:-?[a-z0-9])*")
 _TABLE = re.compile(r"[A-Za-z][A-Za-z0-9]*")
 _USUAL_KEYS = re.compile(r"[A-Za-z0-9 _.,:;|@~+-]{0,512}")
@@ -59,7 +62,7 @@ class QueueName(msgspec.Struct, frozen=True):
 class MessageName(msgspec.Struct, frozen=True):
     account: str
     queue: str
-    message: str  # its id, as the path has it
+    message: str  # the message id as the path spells it
 
     @property
     def scope(self) -> tuple[str, ...]:
@@ -68,7 +71,7 @@ class MessageName(msgspec.Struct, frozen=True):
 
 class TableName(msgspec.Struct, frozen=True):
     account: str
-    table: str  # as the request spells it: tables are found whatever their case
+    table: str  # as the request spells it; the case of a table name does not matter
 
     @property
     def scope(self) -> tuple[str, ...]:
@@ -76,8 +79,8 @@ class TableName(msgspec.Struct, frozen=True):
 
 
 class EntityName(msgspec.Struct, frozen=True):
-    """A batch writes the scope above, which is its partition; so it excludes every write to an entity there, and they do not
-    exclude each other."""
+    """An entity group transaction writes the scope of the partition, one level above. So it excludes writes to the entities of
+    that partition, which do not exclude each other."""
 
     account: str
     table: str
@@ -89,11 +92,42 @@ class EntityName(msgspec.Struct, frozen=True):
         return (self.account, "table", self.table.lower(), self.partition_key, self.row_key)
 
 
+class ShareName(msgspec.Struct, frozen=True):
+    account: str
+    share: str
+
+    @property
+    def scope(self) -> tuple[str, ...]:
+        return (self.account, "file", self.share)
+
+
+class FilePath(msgspec.Struct, frozen=True):
+    """A file or directory of a share; without names, the root directory. `folded` are the names as look-ups compare them.
+
+    The scope is the path, so a write to a file excludes renaming or deleting any directory above it, and two writes to different
+    files run side by side.
+    """
+
+    account: str
+    share: str
+    names: tuple[str, ...]
+    folded: tuple[str, ...]
+
+    @property
+    def scope(self) -> tuple[str, ...]:
+        return (self.account, "file", self.share, *self.folded)
+
+    @property
+    def share_name(self) -> ShareName:
+        return ShareName(self.account, self.share)
+
+
 def check_container_name(name: str) -> None:
-    if name not in _SYSTEM_CONTAINERS:
+    if name not in _RESERVED_NAMES:
         check_queue_name(name)
 
 
+@bounded_cache(1024, 63)  # a name that is refused is not cached
 def check_queue_name(name: str) -> None:
     if not 3 <= len(name) <= 63:
         raise StorageError(
@@ -122,7 +156,7 @@ def check_table_name(name: str) -> None:
 
 
 def check_keys(partition_key: str, row_key: str) -> None:
-    """Up to 1 KiB of UTF-16 each, without what a URL or a terminal would stumble over."""
+    """Up to 1 KiB of UTF-16 each, without the characters that Azure refuses: slashes, `#`, `?` and control characters."""
     if _USUAL_KEYS.fullmatch(partition_key + row_key) is None:
         _check_key("PartitionKey", partition_key)
         _check_key("RowKey", row_key)
@@ -137,7 +171,7 @@ def _check_key(property_name: str, key: str) -> None:
 
 
 def check_metadata(metadata: dict[str, str], max_bytes: int) -> None:
-    """Names are C# identifiers, unique whatever their case; values are ASCII; the total is limited."""
+    """Names are C# identifiers, compared without case; values are ASCII; the total size is limited."""
     for name, value in metadata.items():
         if not name:
             raise StorageError(Code.EmptyMetadataKey)

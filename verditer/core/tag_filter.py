@@ -1,7 +1,7 @@
 """The `where` of Find Blobs by Tags: comparisons joined by AND, on tags and on `@container`.
 
-Stricter than x-ms-if-tags (`tags.py`): no OR, no `<>`, no parentheses, and a tag occurs twice only to form a range. Microsoft's
-page: Find Blobs by Tags.
+Stricter than a tag condition (`tags.py`): no OR, no `<>`, no parentheses, and a tag occurs twice only to form a range.
+Microsoft's page: Find Blobs by Tags.
 """
 
 import re
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 import msgspec
 
 from verditer.core.errors import Code, StorageError
-from verditer.core.tags import MAX_KEY_LENGTH, MAX_TAGS, Comparison
+from verditer.core.tags import MAX_KEY_LENGTH, MAX_TAGS, Comparison, is_tag_value
 
 _COMPARISON = re.compile(
     r"""\s*(?:(?P<container>@container)|"(?P<quoted>[a-zA-Z0-9 +\-./:=_]+)"|(?P<word>[A-Za-z0-9_]+))"""
@@ -28,13 +28,13 @@ class TagFilter(msgspec.Struct, frozen=True, kw_only=True):
         return all(comparison.holds(tags) for comparison in self.comparisons)
 
     def driver(self) -> tuple[Comparison, ...]:
-        """The comparisons on the tag whose index rows are read: one that is equal beats a range, which beats the rest."""
+        """The comparisons on the tag whose index rows are read. An equality is preferred, since it selects the fewest rows."""
         equal = [comparison for comparison in self.comparisons if comparison.operator == "="]
         tag = (equal or self.comparisons)[0].key
         return tuple(comparison for comparison in self.comparisons if comparison.key == tag)
 
-    def shown(self, tags: Mapping[str, str]) -> dict[str, str]:
-        """A result carries only the tags the filter names."""
+    def selected(self, tags: Mapping[str, str]) -> dict[str, str]:
+        """The tags that a result carries: only those that the filter names."""
         named = {comparison.key for comparison in self.comparisons}
         return {key: value for key, value in tags.items() if key in named}
 
@@ -53,6 +53,8 @@ def parse_filter(text: str) -> TagFilter:
                 raise _refusal(text, position, "@container is compared once, with =")
             container = value
         else:
+            if not is_tag_value(value):
+                raise _refusal(text, position, "a value is too long or has characters that no tag has")
             comparisons.append(Comparison(match["quoted"] or match["word"], match["operator"], value))
         position = match.end()
         if position == len(text):
@@ -82,5 +84,6 @@ def _refusal(text: str, position: int, reason: str) -> StorageError:
     return StorageError(
         Code.InvalidQueryParameterValue,
         message=f"Error parsing query at or near character position {position + 1}: {reason}",
-        details={"QueryParameterName": "where", "QueryParameterValue": text},
+        field="where",
+        value=text,
     )

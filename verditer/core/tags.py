@@ -1,13 +1,12 @@
-"""Blob index tags: what a valid set of tags is, and the conditions that x-ms-if-tags puts on them.
+"""Blob index tags: what a valid set of tags is, and conditions on the tags of a blob.
 
-`conditions.py` compiles a condition once per request and asks it about a blob's tags; decoders use `parse_header` and
-`validate` for tags that arrive. Microsoft's pages: Set Blob Tags, Specifying conditional headers.
+A front end parses a condition once per request, and `conditions.py` evaluates it. Codecs use `validate` for tags that arrive.
+Microsoft's pages: Set Blob Tags, Specifying conditional headers.
 """
 
 import operator
 import re
 from collections.abc import Callable, Iterable, Mapping
-from urllib.parse import unquote_plus
 
 import msgspec
 
@@ -20,16 +19,13 @@ MAX_VALUE_LENGTH = 256
 _ALLOWED = re.compile(r"[a-zA-Z0-9 +\-./:=_]*")
 
 
-def parse_header(text: str) -> dict[str, str]:
-    """x-ms-tags: `k1=v1&k2=v2`, form-urlencoded."""
-    pairs = [pair.partition("=") for pair in text.split("&") if pair]
-    if not all(equals for _, equals, _ in pairs):
-        raise StorageError(Code.InvalidTag)
-    return validate((unquote_plus(key), unquote_plus(value)) for key, _, value in pairs)
+def is_tag_value(text: str) -> bool:
+    """Whether a tag can have this value. A condition that compares a tag with another one is malformed."""
+    return len(text) <= MAX_VALUE_LENGTH and _ALLOWED.fullmatch(text) is not None
 
 
 def validate(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """The tags as a mapping, from whichever form they arrived in, or the first rule they break."""
+    """The tags as a mapping; StorageError for the first rule that they break."""
     tags: dict[str, str] = {}
     for key, value in pairs:
         if not key:
@@ -44,7 +40,7 @@ def validate(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
     return tags
 
 
-# Ordinal comparison: tags are ASCII, where Python's order of strings is the ordinal one.
+# Tags are ASCII, so Python's order of strings is the ordinal order that Azure documents.
 _OPERATORS: dict[str, Callable[[str, str], bool]] = {
     "=": operator.eq,
     "<>": operator.ne,
@@ -61,7 +57,7 @@ class Comparison(msgspec.Struct, frozen=True):
     value: str
 
     def holds(self, tags: Mapping[str, str]) -> bool:
-        """A tag that is absent compares as false, `<>` included."""
+        """Every comparison with an absent tag is false, `<>` included."""
         return self.key in tags and _OPERATORS[self.operator](tags[self.key], self.value)
 
 
@@ -83,7 +79,7 @@ TagCondition = Comparison | AllOf | AnyOf
 
 
 def parse_condition(text: str) -> TagCondition | None:
-    """x-ms-if-tags: comparisons joined by AND, OR (AND binds tighter) and parentheses; None when it is not one."""
+    """Comparisons joined by AND, OR (AND binds tighter) and parentheses; None when the text is not a condition."""
     try:
         return _Parser(text).parse()
     except _SyntaxError:
@@ -95,7 +91,7 @@ _TOKEN = re.compile(
     r"""|'(?P<value>(?:[^']|'')*)'|(?P<word>[A-Za-z0-9_]+))"""
 )
 _KEYWORDS = ("AND", "OR")
-_MAX_DEPTH = 32  # of parentheses; keeps a hostile header from exhausting the stack
+_MAX_DEPTH = 32  # of parentheses; keeps a hostile request from exhausting the stack
 
 
 class _SyntaxError(Exception):
@@ -145,7 +141,10 @@ class _Parser:
         if len(key) > MAX_KEY_LENGTH:
             raise _SyntaxError
         self._keys.add(key)
-        return Comparison(key, self._expect("operator"), self._expect("value").replace("''", "'"))
+        operator, value = self._expect("operator"), self._expect("value")
+        if not is_tag_value(value):
+            raise _SyntaxError
+        return Comparison(key, operator, value)
 
     def _accept(self, kind: str) -> bool:
         found = self._position < len(self._tokens) and self._tokens[self._position][0] == kind

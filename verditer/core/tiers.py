@@ -1,7 +1,7 @@
-"""Access tiers: which there are for which blob, what Set Blob Tier does, and rehydration, whose end the clock decides.
+"""Access tiers: the tiers of each blob type, what Set Blob Tier does, and rehydration, which ends at a stored time.
 
-An archived blob that is asked back keeps its tier and remembers when it will be ready; from then on it is in the new tier. So
-nothing has to run at that moment, as with leases. Microsoft's pages: Set Blob Tier; Blob rehydration from the archive tier.
+An archived blob that is being rehydrated keeps its tier and stores when it will be ready; from then on it is in the new tier. No
+work is due at that moment, as with leases. Microsoft's pages: Set Blob Tier; Blob rehydration from the archive tier.
 """
 
 from enum import Enum
@@ -12,55 +12,56 @@ import msgspec
 from verditer.core.dates import seconds
 from verditer.core.errors import Code, StorageError
 
-HOT, COOL, COLD, ARCHIVE = "Hot", "Cool", "Cold", "Archive"
-BLOCK_TIERS = (HOT, COOL, COLD, ARCHIVE)
+HOT, COOL, COLD, ARCHIVE, SMART = "Hot", "Cool", "Cold", "Archive", "Smart"
+BLOCK_TIERS = (HOT, COOL, COLD, ARCHIVE, SMART)
+SMART_TIERS = ((seconds(30 * 86400), HOT), (seconds(90 * 86400), COOL))  # where a blob is until so long after its last access
 
 GIB = 1 << 30
 # fmt: off
-PAGE_TIERS = {  # of premium page blobs: how large a blob may be
+PAGE_TIERS = {  # tiers of premium page blobs, with the maximum size of a blob
     "P4":  32 * GIB,   "P6":  64 * GIB,   "P10": 128 * GIB,  "P15": 256 * GIB,   "P20": 512 * GIB,    "P30": 1024 * GIB,
     "P40": 2048 * GIB, "P50": 4096 * GIB, "P60": 8192 * GIB, "P70": 16384 * GIB, "P80": 32768 * GIB,
 }
 
 STANDARD, HIGH = "Standard", "High"
-DURATIONS = {  # Azure says up to 15 hours, and under an hour for small blobs: docs/decisions/rehydration.md
+DURATIONS = {  # Azure documents up to 15 hours, and under an hour for small blobs: docs/decisions/rehydration.md
     STANDARD: seconds(15 * 3600),
     HIGH:     seconds(1 * 3600),
 }
 
 
-class Place(Enum):
+class Availability(Enum):
     ONLINE = "online"
-    ARCHIVED = "in the archive"
-    PENDING = "on its way out of the archive"
+    ARCHIVED = "archived"
+    PENDING = "being rehydrated"
 
 
-class Wish(Enum):
+class RequestedTier(Enum):
     ONLINE = "an online tier"
-    ARCHIVE = "the archive"
-    PENDING_TIER = "the tier it is on its way to"
+    ARCHIVE = "the archive tier"
+    PENDING_TIER = "the tier that it is being rehydrated to"
 
 
-class Step(Enum):
-    MOVE = "at once"
-    REHYDRATE = "begin to rehydrate"
-    WAIT = "go on; a higher priority may shorten it"
+class TierStep(Enum):
+    MOVE = "change the tier at once"
+    REHYDRATE = "start the rehydration"
+    WAIT = "continue; a higher priority may shorten it"
 
 
-STEPS: dict[tuple[Place, Wish], Step | Code] = {
-    (Place.ONLINE,   Wish.ONLINE):       Step.MOVE,
-    (Place.ONLINE,   Wish.ARCHIVE):      Step.MOVE,
-    (Place.ARCHIVED, Wish.ONLINE):       Step.REHYDRATE,
-    (Place.ARCHIVED, Wish.ARCHIVE):      Step.MOVE,
-    (Place.PENDING,  Wish.PENDING_TIER): Step.WAIT,
-    (Place.PENDING,  Wish.ONLINE):       Code.BlobBeingRehydrated,
-    (Place.PENDING,  Wish.ARCHIVE):      Code.BlobBeingRehydrated,
+STEPS: dict[tuple[Availability, RequestedTier], TierStep | Code] = {
+    (Availability.ONLINE,   RequestedTier.ONLINE):       TierStep.MOVE,
+    (Availability.ONLINE,   RequestedTier.ARCHIVE):      TierStep.MOVE,
+    (Availability.ARCHIVED, RequestedTier.ONLINE):       TierStep.REHYDRATE,
+    (Availability.ARCHIVED, RequestedTier.ARCHIVE):      TierStep.MOVE,
+    (Availability.PENDING,  RequestedTier.PENDING_TIER): TierStep.WAIT,
+    (Availability.PENDING,  RequestedTier.ONLINE):       Code.BlobBeingRehydrated,
+    (Availability.PENDING,  RequestedTier.ARCHIVE):      Code.BlobBeingRehydrated,
 }
 # fmt: on
 
 
 class Rehydration(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
-    """On its way to `tier`, where it is from `ready` on."""
+    """A blob that is leaving the archive; it is in `tier` from `ready` on."""
 
     tier: str
     priority: str
@@ -79,11 +80,11 @@ class Tiered(Protocol):
 
 
 class TierState(NamedTuple):
-    """What clients are told. `tier` is None when it was never set."""
+    """The tier at a given time. `tier` is None when it was never set."""
 
     tier: str | None
     changed: int | None
-    rehydration: Rehydration | None = None  # while it is pending
+    rehydration: Rehydration | None = None  # while rehydration is pending
 
     @property
     def archive_status(self) -> str | None:
@@ -91,12 +92,11 @@ class TierState(NamedTuple):
 
 
 class TierChange(NamedTuple):
-    """What the record says from now on, and the status of the answer."""
+    """The fields of the record after Set Blob Tier."""
 
     tier: str
     changed: int
     rehydration: Rehydration | None
-    status: int
 
 
 def state_of(blob: Tiered, now: int) -> TierState:
@@ -111,49 +111,59 @@ def state_of(blob: Tiered, now: int) -> TierState:
 def change(blob: Tiered, tier: str, priority: str | None, now: int) -> TierChange:
     """Set Blob Tier for block blobs."""
     state = state_of(blob, now)
-    step = STEPS[_place(state), _wish(state, tier)]
+    step = STEPS[_availability(state), _requested(state, tier)]
     if isinstance(step, Code):
         raise StorageError(step)
-    if step is Step.MOVE:
-        return TierChange(tier, now, None, 200)
+    if step is TierStep.MOVE:
+        return TierChange(tier, now, None)
     assert state.changed is not None
-    if step is Step.REHYDRATE:
+    if step is TierStep.REHYDRATE:
         chosen = priority or STANDARD
-        return TierChange(ARCHIVE, state.changed, Rehydration(tier=tier, priority=chosen, ready=now + DURATIONS[chosen]), 202)
-    return TierChange(ARCHIVE, state.changed, _hastened(state, priority, now), 202)
+        return TierChange(ARCHIVE, state.changed, Rehydration(tier=tier, priority=chosen, ready=now + DURATIONS[chosen]))
+    return TierChange(ARCHIVE, state.changed, _with_priority(state, priority, now))
 
 
 def check_online(blob: Tiered | None, now: int) -> None:
-    """An archived blob is neither read nor written."""
+    """Raise StorageError for an archived blob, which can be neither read nor written."""
     if blob is None or blob.tier != ARCHIVE:
         return
-    place = _place(state_of(blob, now))
-    if place is not Place.ONLINE:
-        raise StorageError(Code.BlobArchived if place is Place.ARCHIVED else Code.BlobBeingRehydrated)
+    availability = _availability(state_of(blob, now))
+    if availability is not Availability.ONLINE:
+        raise StorageError(Code.BlobArchived if availability is Availability.ARCHIVED else Code.BlobBeingRehydrated)
+
+
+def smart_tier(last_access: int, now: int) -> str:
+    """The tier in which a blob of the tier Smart is. Microsoft's page: Smart tier of Azure Blob Storage."""
+    return next((tier for age, tier in SMART_TIERS if now - last_access < age), COLD)
+
+
+def inferred_page_tier(size: int) -> str:
+    """Of a premium page blob whose tier was never set. The smallest that Azure infers, as far as seen, is P10."""
+    return next(tier for tier, limit in PAGE_TIERS.items() if size <= limit and limit >= PAGE_TIERS["P10"])
 
 
 def check_page_tier(former: str | None, tier: str, size: int) -> None:
-    """Set Blob Tier for premium page blobs: only upwards, and large enough for the blob."""
+    """Set Blob Tier for premium page blobs: the tier may only rise, and the blob has to fit."""
     if former is not None and PAGE_TIERS[tier] < PAGE_TIERS[former]:
         raise StorageError(Code.CannotChangeToLowerTier)
     if size > PAGE_TIERS[tier]:
         raise StorageError(Code.BlobTierInadequateForContentLength)
 
 
-def _place(state: TierState) -> Place:
+def _availability(state: TierState) -> Availability:
     if state.rehydration is not None:
-        return Place.PENDING
-    return Place.ARCHIVED if state.tier == ARCHIVE else Place.ONLINE
+        return Availability.PENDING
+    return Availability.ARCHIVED if state.tier == ARCHIVE else Availability.ONLINE
 
 
-def _wish(state: TierState, tier: str) -> Wish:
+def _requested(state: TierState, tier: str) -> RequestedTier:
     if state.rehydration is not None and tier == state.rehydration.tier:
-        return Wish.PENDING_TIER
-    return Wish.ARCHIVE if tier == ARCHIVE else Wish.ONLINE
+        return RequestedTier.PENDING_TIER
+    return RequestedTier.ARCHIVE if tier == ARCHIVE else RequestedTier.ONLINE
 
 
-def _hastened(state: TierState, priority: str | None, now: int) -> Rehydration:
-    """Standard may become High, and never the other way round."""
+def _with_priority(state: TierState, priority: str | None, now: int) -> Rehydration:
+    """The priority of a pending rehydration may rise from Standard to High, not fall."""
     pending = state.rehydration
     assert pending is not None
     if priority is None or priority == pending.priority:

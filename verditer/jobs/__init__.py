@@ -1,1 +1,1 @@
-"""Background work: collecting what nothing names any more."""
+"""Background work: removing what no request can reach any more, and continuing pending copies."""

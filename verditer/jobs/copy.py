@@ -1,32 +1,38 @@
-"""Pending copies: fetches what Copy Blob was asked to copy from elsewhere, a few at a time, chunk by chunk.
+"""Copies the sources of pending copies, a few at a time, chunk by chunk.
 
-A copy belongs to whoever claims it. The claim is renewed while the copy goes on; when a process dies, another one (or the same,
-started again) takes the copy over at the last committed chunk. `services/blob/pending.py` has the steps.
+A process claims a copy and renews the claim while it copies. When the process dies, another one (or the same one, restarted)
+claims the copy and continues at the last committed chunk. `services/copying/pending.py` has the transactions.
 """
 
 import asyncio
 import contextlib
 import logging
 import random
+from typing import Any
 
 from verditer.core.dates import seconds
+from verditer.core.errors import ErrorClass
 from verditer.core.limits import MAX_COPY_DAYS, MIB
 from verditer.core.records.copy import PendingCopy
 from verditer.partition.engine import EngineUnavailable
-from verditer.services.blob.pending import add_chunk, claim_copy, fail_copy, unclaimed_copies
-from verditer.services.blob.sources import range_header
+from verditer.services.blob.copying.pending import BLOB_TARGETS
 from verditer.services.context import Context
-from verditer.services.fetch import Fetched, FetchFailed
+from verditer.services.copying.pending import TargetKind, add_chunk, claim_copy, fail_copy, unclaimed_copies
+from verditer.services.file.copying.pending import FILE_TARGETS
+from verditer.services.outbound import OpenSource, SourceFailed, SourceProperties, SourceRequest
 from verditer.stream.digest import Checksums
 from verditer.stream.intake import Received, receive
 
 logger = logging.getLogger("verditer")
 
-AT_ONCE = 4
-CHUNK_BYTES = 8 * MIB  # no more, for the sake of page blobs: `pieces.MAX_FORMER`
+KINDS: tuple[TargetKind[Any, Any], ...] = (BLOB_TARGETS, FILE_TARGETS)
+_KIND_OF = {kind.record: kind for kind in KINDS}
+AT_ONCE = 4  # copies that read their sources at the same time
+MAX_CLAIMED = 64  # with those that pause before another attempt
+CHUNK_BYTES = 8 * MIB  # at most `MAX_INTERVAL_BYTES` of `services/content/intervals.py`, for page blobs and files
 LOOK_SECONDS = 2.0
 RENEW_SECONDS = 5.0
-ATTEMPTS = 8  # without a new chunk, the last ones a minute apart
+ATTEMPTS = 8  # without a new chunk; the last ones are a minute apart
 MAX_PAUSE_SECONDS = 60.0
 MAX_AGE = seconds(MAX_COPY_DAYS * 86400)
 
@@ -35,9 +41,10 @@ class Copier:
     def __init__(self, ctx: Context, *, pause_seconds: float = 1.0) -> None:
         self._ctx = ctx
         self._owner = ctx.new_guid()
-        self._pause = pause_seconds  # before a second attempt; each further one waits twice as long
+        self._pause = pause_seconds  # before the second attempt; each later attempt waits twice as long
         self._looking: asyncio.Task[None] | None = None
         self._copying: set[asyncio.Task[None]] = set()
+        self._pausing = 0
 
     def start(self) -> None:
         self._looking = asyncio.get_running_loop().create_task(self._look_for_work())
@@ -53,18 +60,18 @@ class Copier:
             try:
                 await self._begin()
             except EngineUnavailable:
-                pass  # the store is away; what waits keeps waiting
+                pass  # the store is unreachable; the copies stay pending
             except Exception:
                 logger.exception("looking for pending copies failed; it will be tried again")
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(LOOK_SECONDS):  # `wait_for` swallows a stop that comes together with the event
+                async with asyncio.timeout(LOOK_SECONDS):  # `wait_for` would swallow a cancellation that coincides with the event
                     await self._ctx.copy_started.wait()
             self._ctx.copy_started.clear()
 
     async def _begin(self) -> None:
-        room = AT_ONCE - len(self._copying)
-        for waiting in await unclaimed_copies(self._ctx, room) if room > 0 else ():
-            claimed = await claim_copy(self._ctx, waiting, self._owner)
+        free = min(AT_ONCE - (len(self._copying) - self._pausing), MAX_CLAIMED - len(self._copying))
+        for waiting in await unclaimed_copies(self._ctx, KINDS, free) if free > 0 else ():
+            claimed = await claim_copy(self._ctx, _KIND_OF[type(waiting)], waiting, self._owner)
             if claimed is not None:
                 task = asyncio.get_running_loop().create_task(self._copy(claimed))
                 self._copying.add(task)
@@ -72,122 +79,128 @@ class Copier:
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._copying.discard(task)
-        self._ctx.copy_started.set()  # there is room for another
+        self._ctx.copy_started.set()  # another copy can begin
         if not task.cancelled() and (problem := task.exception()) is not None:
-            logger.error("a pending copy stopped; its claim runs out and it will be taken up again", exc_info=problem)
+            logger.error("a pending copy stopped; its claim expires and the copy will be claimed again", exc_info=problem)
 
     async def _copy(self, pending: PendingCopy) -> None:
-        """Until it is done, has failed, or somebody else has ended it."""
-        fetching = asyncio.ensure_future(self._fetch_all(pending))
+        """Copy until the end, while renewing the claim. Stops when another process or a client has ended the copy."""
+        reading = asyncio.ensure_future(self._read_all(pending))
         try:
-            while not fetching.done():
-                await asyncio.wait([fetching], timeout=RENEW_SECONDS)
-                if not fetching.done() and await claim_copy(self._ctx, pending, self._owner) is None:
+            while not reading.done():
+                await asyncio.wait([reading], timeout=RENEW_SECONDS)
+                if not reading.done() and await claim_copy(self._ctx, _KIND_OF[type(pending)], pending, self._owner) is None:
                     return
-            await fetching
+            await reading
         finally:
-            fetching.cancel()
+            reading.cancel()
             with contextlib.suppress(asyncio.CancelledError, Exception):
-                await fetching
+                await reading
 
-    async def _fetch_all(self, pending: PendingCopy) -> None:
+    async def _read_all(self, pending: PendingCopy) -> None:
+        """Transient failures are retried; the number of attempts counts from the last committed chunk."""
         failures = 0
-        current: PendingCopy | None = pending
-        while current is not None:
-            before = current.copied
-            progress = _Progress(current)
+        progress = _Progress(pending)
+        while True:
+            before = progress.pending.copied
             try:
-                current = await self._fetch(current, progress)
-            except FetchFailed as failure:
-                current = progress.pending
-                failures = failures + 1 if current.copied == before else 1
-                if not failure.passing or failures >= ATTEMPTS:
-                    await fail_copy(self._ctx, current, described(failure))
+                await self._read(progress)
+                return
+            except SourceFailed as failure:
+                failures = failures + 1 if progress.pending.copied == before else 1
+                if not failure.transient or failures >= ATTEMPTS:
+                    await fail_copy(self._ctx, _KIND_OF[type(pending)], progress.pending, failure)
                     return
                 pause = min(self._pause * 2 ** (failures - 1), MAX_PAUSE_SECONDS)
-                await asyncio.sleep(random.uniform(pause / 2, pause))
+                await self._pause_before_retry(random.uniform(pause / 2, pause))
 
-    async def _fetch(self, pending: PendingCopy, progress: "_Progress") -> PendingCopy | None:
-        """From where it stands to the end."""
-        source_range = (pending.copied, None) if pending.copied else None
-        strong = pending.etag is not None and not pending.etag.startswith("W/")  # a weak one matches nothing
-        condition = {"If-Match": pending.etag or ""} if strong else {}
-        headers = pending.headers | condition | range_header(source_range)
-        fetched = await self._ctx.fetcher.open(pending.url, headers, total_seconds=None)
+    async def _pause_before_retry(self, pause_seconds: float) -> None:
+        """A source that cannot be read keeps no other copy waiting."""
+        self._pausing += 1
+        self._ctx.copy_started.set()
         try:
-            _check_same(pending, fetched)
-            if pending.copied and fetched.status == 200:
-                await _skip(fetched, pending.copied)
+            await asyncio.sleep(pause_seconds)
+        finally:
+            self._pausing -= 1
+
+    async def _read(self, progress: "_Progress") -> None:
+        """Read from the last committed chunk to the end of the source."""
+        pending = progress.pending
+        request = SourceRequest(
+            url=pending.url,
+            access=pending.access,
+            range=(pending.copied, None) if pending.copied else None,
+            etag=pending.etag,
+        )
+        source = await self._ctx.source_reader.open(request, total_seconds=None)
+        try:
+            _check_unchanged(pending, source.properties)
+            if pending.copied and not source.properties.is_range:
+                await _skip(source, pending.copied)
             current: PendingCopy | None = pending
             while current is not None:
                 if self._ctx.now() - current.started > MAX_AGE:
-                    raise FetchFailed(500, "OperationCancelled", "The copy did not end within two weeks.")
-                current = await self._fetch_chunk(current, fetched)
-                if current is not None:
-                    progress.pending = current
-            return None
+                    message = "The copy did not end within two weeks."
+                    raise SourceFailed(ErrorClass.INTERNAL, "OperationCancelled", message)
+                progress.pending = current
+                current = await self._copy_chunk(current, source)
         finally:
-            fetched.close()
+            source.close()
 
-    async def _fetch_chunk(self, pending: PendingCopy, fetched: Fetched) -> PendingCopy | None:
-        chunk = _Chunk(fetched, min(CHUNK_BYTES, pending.total - pending.copied))
+    async def _copy_chunk(self, pending: PendingCopy, source: OpenSource) -> PendingCopy | None:
+        chunk = _Chunk(source, min(CHUNK_BYTES, pending.total - pending.copied))
         whole = pending.total <= self._ctx.inline_limit
-        with self._ctx.activity.since(self._ctx.now()) as work:
-            received = await self._received(chunk, whole=whole)
-            zeros = pending.pieces is not None and chunk.zeros
+        with self._ctx.activity.begin(self._ctx.now()) as work:
+            received = await self._receive(chunk, whole=whole)
+            zeros = pending.intervals is not None and chunk.zeros
             if zeros and received.extent is not None:
                 await self._ctx.extents.delete(received.extent)
-            return await add_chunk(self._ctx, work, pending, received, zeros=zeros)
+            return await add_chunk(self._ctx, _KIND_OF[type(pending)], work, pending, received, zeros=zeros)
 
-    async def _received(self, chunk: "_Chunk", *, whole: bool) -> Received:
-        """Parts of a larger content are extents, however small."""
+    async def _receive(self, chunk: "_Chunk", *, whole: bool) -> Received:
+        """A chunk of a larger content becomes an extent, however short it is."""
         limit = self._ctx.inline_limit if whole or not chunk.length else 0
         return await receive(chunk, self._ctx.extents, limit=CHUNK_BYTES, inline_limit=limit, expected=Checksums())
 
 
 class _Progress:
-    """How far a fetch came before it failed."""
+    """The state of the copy at its last committed chunk. It outlives an attempt that fails."""
 
     def __init__(self, pending: PendingCopy) -> None:
         self.pending = pending
 
 
 class _Chunk:
-    """The next `length` bytes of a source. What is read beyond them waits there for the chunk after."""
+    """The next `length` bytes of a source, as the body of a write."""
 
     ended = False
 
-    def __init__(self, fetched: Fetched, length: int) -> None:
+    def __init__(self, source: OpenSource, length: int) -> None:
         self.length = length
         self.zeros = True
-        self._fetched = fetched
+        self._source = source
         self._left = length
 
     async def read(self) -> bytes:
-        piece = await self._fetched.read_up_to(self._left) if self._left else b""
-        if self._left and not piece:
-            raise FetchFailed(500, "InternalError", "The source ended before all of it had come.", passing=True)
-        self._left -= len(piece)
-        self.zeros = self.zeros and piece.count(0) == len(piece)
-        return piece
+        data = await self._source.read(self._left) if self._left else b""
+        if self._left and not data:
+            message = "The source ended before all of it had arrived."
+            raise SourceFailed(ErrorClass.INTERNAL, "InternalError", message, transient=True)
+        self._left -= len(data)
+        self.zeros = self.zeros and data.count(0) == len(data)
+        return data
 
 
-def _check_same(pending: PendingCopy, fetched: Fetched) -> None:
-    """Not every source heeds If-Match."""
-    length = None if fetched.length is None else fetched.length + (pending.copied if fetched.status == 206 else 0)
-    etag = fetched.headers.get("etag")
-    if (length is not None and length != pending.total) or (pending.etag is not None and etag not in (None, pending.etag)):
-        raise FetchFailed(412, "PreconditionFailed", "The source changed while it was copied.")
+def _check_unchanged(pending: PendingCopy, source: SourceProperties) -> None:
+    """A source may ignore the ETag of the request."""
+    length = None if source.length is None else source.length + (pending.copied if source.is_range else 0)
+    if (length is not None and length != pending.total) or (pending.etag is not None and source.etag not in (None, pending.etag)):
+        message = "The source changed while it was copied."
+        raise SourceFailed(ErrorClass.PRECONDITION_FAILED, "PreconditionFailed", message)
 
 
-async def _skip(fetched: Fetched, length: int) -> None:
-    """The source serves no ranges: what is here already comes again."""
-    chunk = _Chunk(fetched, length)
+async def _skip(source: OpenSource, length: int) -> None:
+    """The source does not serve ranges, so the bytes that were copied before arrive again."""
+    chunk = _Chunk(source, length)
     while await chunk.read():
         pass
-
-
-def described(failure: FetchFailed) -> str:
-    """x-ms-copy-status-description."""
-    code = "PreconditionFailed" if failure.status == 412 else failure.code
-    return f'{failure.status} {code} "Copy failed when reading the source. {failure.reason}"'

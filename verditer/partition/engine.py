@@ -1,96 +1,95 @@
 """The engine contract: transactions over records. An engine stores and orders bytes; it holds no rule of Azure's.
 
-A transaction body is a plain function of `tx`. It awaits nothing, so nothing lands between its checks and its writes
-(invariant 3), and an engine is free to run it again after a conflict: it depends only on `tx` and its arguments.
+A transaction body is a plain function of `tx` and awaits nothing, so no other write takes effect between its checks and its
+writes (invariant 3). An engine may run a body again, after a conflict or when it takes too long, so a body depends only on `tx`
+and its arguments.
 """
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from enum import Enum
 from typing import NamedTuple, Protocol, TypeVar
 
 from verditer.core.errors import Code, StorageError
-from verditer.core.records.record import Part, Record, Span
+from verditer.core.records.record import KeyPart, Record, Span
 
 R = TypeVar("R", bound=Record)
-Q = TypeVar("Q", bound=Record)
 T = TypeVar("T")
 
 Scope = tuple[str, ...]
 """A path such as (account, "blob", container, blob). A write excludes other writes on its scope, on every scope below it and on
-every scope above it; writes beside each other run side by side where the engine can."""
+every scope above it. Writes whose scopes are neither above nor below each other run concurrently where the engine can."""
 
 
-class Mark(NamedTuple):
-    """Bytes that a wanted record contains in its first field as it is stored, which is text without NULs, of a length that is no
-    multiple of 256. What follows them where they stand first is a number within the bounds, if there are any, or begins with one
-    of `values`, if there are any; these are of one length, some hundred bytes at most."""
+class MemberEquals(NamedTuple):
+    """The record's JSON document has a member with this name and this value. Equal values have one spelling."""
 
-    text: bytes
-    bounds: tuple[float, float] | None = None
-    values: tuple[bytes, ...] = ()
+    name: str
+    value: str | bool
+
+
+class MemberBetween(NamedTuple):
+    """The record's JSON document has a member with this name: a number, or text that spells a number, within the bounds."""
+
+    name: str
+    low: float
+    high: float
+
+
+Condition = MemberEquals | MemberBetween
+"""What a scan may be told about the records that its caller wants (`Transaction.scan`)."""
+
+
+class Order(Enum):
+    """The order in which a scan gives its records, and whether its span is one of keys or of ranks."""
+
+    KEY = "key"
+    KEY_DESCENDING = "key descending"
+    RANK = "rank"
+
+    __hash__ = object.__hash__  # every scan hashes an order, and the hash of Enum is written in Python
 
 
 class Transaction(Protocol):
-    """One committed state, and in `write` the changes to it. Everything read in one transaction belongs together."""
+    """One committed state and, in `write`, the changes to it. Everything that is read in one transaction belongs together."""
 
     @property
     def now(self) -> int:
-        """The time of this transaction, in ticks, by the one clock all processes of a store share."""
+        """The time of this transaction, in ticks, by the one clock that all processes of a store share."""
 
     def tick(self, after: int = 0) -> int:
-        """A tick that no other write ever gets, later than `after`: what ETags and ids are made of."""
+        """A tick later than `after` that no other write ever gets. ETags and ids are ticks."""
 
-    def get(self, kind: type[R], *key: Part) -> R | None: ...
-
-    def get_both(self, one: type[R], other: type[Q], *key: Part) -> tuple[R | None, Q | None]:
-        """Two records of different kinds with the same key, at once."""
-
-    def hold(self, kind: type[R], *key: Part) -> R | None:
-        """The same in a write, and nobody else claims, holds or changes the record until this transaction ends. Whoever does
-        so already is waited for."""
-
-    def scan(
-        self, kind: type[R], span: Span, *, limit: int | None = None, reverse: bool = False, sieve: Sequence[Mark] = ()
-    ) -> Iterator[R]:
-        """The records in a span of keys, in key order. Of kinds that are `SIFTED`, an engine may leave out records that lack one
-        of the marks, and need not: whoever sifts looks at each record again. A body keeps no iterator beyond its own end, not
-        even in the exception it raises: an engine may not be able to end the transaction meanwhile."""
+    def get(self, kind: type[R], *key: KeyPart, for_update: bool = False) -> R | None:
+        """The record with this key. With `for_update`, in a write, no other transaction claims or changes the record until this
+        one ends; a transaction that already does so is waited for. In a read, `for_update` changes nothing."""
 
     def get_many(self, kind: type[R], keys: Sequence[bytes]) -> dict[bytes, R]:
-        """Those of up to a thousand keys, each as its record says it, that are there."""
+        """The records that exist among up to a thousand keys, each key encoded as `Record.key` encodes it."""
 
-    def put(self, record: Record) -> None: ...
+    def scan(
+        self,
+        kind: type[R],
+        span: Span,
+        *,
+        limit: int | None = None,
+        order: Order = Order.KEY,
+        conditions: Sequence[Condition] = (),
+    ) -> Iterator[R]:
+        """The records of a span. An engine may leave out records that fail one of the `conditions`, and need not: the caller
+        checks each record again. Only records whose class names a `DOCUMENT` have conditions. A body keeps no iterator beyond its
+        own end, not even in the exception it raises: an engine may be unable to end the transaction meanwhile."""
 
-    def insert(self, record: Record) -> bool:
-        """Put a record where none is. False, and nothing is changed, where there is one."""
+    def put(self, *records: Record) -> None:
+        """Insert or replace up to a thousand records, none of them twice."""
 
-    def put_many(self, records: Sequence[Record]) -> None:
-        """Up to a thousand records of one kind, none twice."""
-
-    def delete(self, kind: type[Record], *key: Part) -> None:
-        """Remove a record; one that is absent is fine."""
+    def delete(self, kind: type[Record], *key: KeyPart) -> None:
+        """Remove a record. Removing an absent record does nothing."""
 
     def delete_span(self, kind: type[Record], span: Span, limit: int) -> tuple[int, Span | None]:
-        """Remove the first records of a span of keys: how many there were, and what is left of the span, None at its end."""
+        """Remove the first records of a span of keys. Returns how many were removed and the rest of the span, None at its end."""
 
     def claim(self, kind: type[R], span: Span, limit: int) -> list[R]:
-        """The first records of a span of ranks that no other transaction is claiming, held until this one ends."""
-
-    def ranked(self, kind: type[R], span: Span, limit: int) -> list[R]:
-        """The first records of a span of ranks, for looking only."""
-
-    def add(self, amount: int, *counter: Part) -> None:
-        """Add to a counter, which begins at zero. Writes beside each other do not wait for each other because of it, provided
-        it is the last thing they do."""
-
-    def total(self, *counter: Part) -> int: ...
-
-    def drop(self, *counter: Part) -> None:
-        """Remove a counter that nobody adds to any more."""
-
-
-class TooLong(BaseException):
-    """What would keep the event loop for too long. From `read`, when a sieve passes over more than can be looked at in passing:
-    the body belongs into `scan`. Otherwise engines keep it to themselves; it is no business of the bodies it passes through."""
+        """The first records of a span of ranks that no other transaction has claimed, claimed until this transaction ends."""
 
 
 class Engine(Protocol):
@@ -98,25 +97,24 @@ class Engine(Protocol):
 
     async def close(self) -> None: ...
 
-    async def read(self, scope: Scope, body: Callable[[Transaction], T]) -> T:
-        """Run a body that looks at a few records. It sees one committed state and neither waits for writes nor delays them."""
+    async def read(self, scope: Scope, body: Callable[[Transaction], T], *, long: bool = False) -> T:
+        """Run a body on one committed state. It neither waits for writes nor delays them. A caller that expects its body to look
+        at many records says so with `long`: the body then runs neither on the event loop nor in front of short reads."""
 
-    async def scan(self, scope: Scope, body: Callable[[Transaction], T]) -> T:
-        """The same for a body that may look at many records: it runs beside the event loop."""
-
-    def write(self, scope: Scope, body: Callable[[Transaction], T]) -> Awaitable[T]:
-        """Run a body and make its changes durable before answering. If it raises, nothing happened. It may have begun before it
-        is awaited."""
+    def write(self, scopes: Sequence[Scope], body: Callable[[Transaction], T]) -> Awaitable[T]:
+        """Run a body while it excludes other writes from all of `scopes`, and make its changes durable before answering. If the
+        body raises, nothing happened. The body may begin before the result is awaited. Engines lock scopes in one global order,
+        so that two writes never wait for each other."""
 
     def now(self) -> int:
         """The time for what needs no transaction: signatures, logs, tokens."""
 
     async def move_clock(self, ticks: int) -> None:
-        """Move time for every process of this store: tests wait for nothing."""
+        """Move the time of every process of this store forward. Tests use it instead of waiting."""
 
 
 class EngineUnavailable(StorageError):
-    """The store cannot be reached for now. Nothing is known to have happened; the caller may try again."""
+    """The store cannot be reached for now. It is unknown whether anything happened; the caller may try again."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(Code.ServerBusy)

@@ -1,40 +1,43 @@
 """Which account and resource a request names: path style or host style, primary or secondary, `$root` or a container.
 
-The raw path stays as it was sent, since signatures cover it; names are decoded from it exactly once.
+The raw path is kept as it was sent, because signatures cover it; names are decoded from it exactly once.
 """
 
 import ipaddress
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Collection, Mapping
 from urllib.parse import unquote
 
 import msgspec
 
-from verditer.core.caches import remember
+from verditer.core.caches import bounded_cache
 from verditer.core.errors import Code, StorageError
 from verditer.core.names import ROOT_CONTAINER
+from verditer.rest.http.message import Request
 
 _SECONDARY = "-secondary"
 _BARE_HOSTS = frozenset({"localhost", "host.docker.internal"})
 
 
-class Address(msgspec.Struct, kw_only=True):
+class Address(msgspec.Struct, frozen=True, kw_only=True):
     account: str
     secondary: bool
     path_style: bool
     path: str  # the raw path as sent, percent-encoded, with the account in path style
     segments: tuple[str, ...]  # decoded: at most container and blob
     query: Mapping[str, str]  # names in lower case, values decoded; repeated names joined by a comma, sorted
-    proof: Any = None  # what the signature in the query proves, once somebody has looked
 
 
-def parse_address(target: str, host: str, *, product_style: bool = True) -> Address:
-    """Read the request target. `product_style` off means the account is always in the path."""
+def parse_address(target: str, host: str, *, product_style: bool = True, accounts: Collection[str] | None = None) -> Address:
+    """Read the request target. Without `product_style` the account is always in the path. With `accounts`, the path names the
+    account also when the host name names none of them: `storage.default.svc.cluster.local` is just the name of a machine."""
     path, _, query = target.partition("?")
     if not path.startswith("/"):
         path = _origin_form(path)
     account = _account_of_host(host) if product_style else None
     rest = path[1:]
+    if account is not None and accounts is not None and account.removesuffix(_SECONDARY) not in accounts:
+        first = unquote(rest.partition("/")[0]).removesuffix(_SECONDARY)
+        account = None if first in accounts else account
     path_style = account is None
     if account is None:
         account, _, rest = rest.partition("/")
@@ -51,17 +54,23 @@ def parse_address(target: str, host: str, *, product_style: bool = True) -> Addr
     )
 
 
+def requested_version(request: Request, address: Address) -> str | None:
+    """The version that a request names: in its header, in its query, or as the version of its SAS."""
+    query = address.query
+    return request.headers.get("x-ms-version") or query.get("api-version") or query.get("sv")
+
+
 def _origin_form(path: str) -> str:
-    """`http://host/path` is legal in a request line; anything else that does not begin with a slash is not."""
+    """`http://host/path` is legal in a request line; every other target begins with a slash."""
     scheme, separator, rest = path.partition("://")
     if not separator or scheme.lower() not in ("http", "https"):
         raise StorageError(Code.InvalidUri)
     return "/" + rest.partition("/")[2]
 
 
-@remember(1024, 256)
+@bounded_cache(1024, 256)
 def _account_of_host(host: str) -> str | None:
-    """The first label of a host name with dots; None for addresses and bare names, where the path names the account."""
+    """The first label of a host name with dots. None for IP addresses and bare names, for which the path names the account."""
     name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
     name = name.strip("[]").lower()
     if name in _BARE_HOSTS or "." not in name:
@@ -84,7 +93,7 @@ def _segments(rest: str) -> tuple[str, ...]:
 
 
 def decoded(text: str) -> str:
-    """A piece of a path without its percent-encoding, which is UTF-8."""
+    """A part of a path without its percent-encoding, which is UTF-8."""
     if "%" not in text:
         if text.isascii():
             return text
@@ -96,7 +105,7 @@ def decoded(text: str) -> str:
         raise StorageError(Code.InvalidUri) from None
 
 
-@remember(1024, 1024)  # the same SAS comes again and again; nobody writes to what is returned
+@bounded_cache(1024, 1024)  # a client repeats its SAS; no caller modifies the mapping
 def parse_query(query: str) -> Mapping[str, str]:
     found: dict[str, list[str]] = {}
     for pair in query.split("&"):
@@ -107,5 +116,5 @@ def parse_query(query: str) -> Mapping[str, str]:
 
 
 def is_root_blob(segments: tuple[str, ...]) -> bool:
-    """`/name` without a container addresses `$root/name`, where the operation is a blob's."""
+    """`/name` without a container addresses `$root/name`, where the operation is one of a blob."""
     return len(segments) == 1 and segments[0] != ROOT_CONTAINER

@@ -1,6 +1,6 @@
-"""Cross-origin rules: what a browser's preflight is told, and which headers an answer gains. Refusing is the browser's part.
+"""Cross-origin rules: the answer to a browser's preflight, and the headers that other answers gain. Browsers do the refusing.
 
-The first rule that matches origin and method is the rule; later ones are not tried, even when its headers do not suffice.
+The first rule that matches origin and method counts; later rules are not tried, even if its headers do not suffice.
 """
 
 import re
@@ -29,7 +29,7 @@ def preflight(rules: Sequence[CorsRule], origin: str | None, method: str | None,
 
 
 def response_headers(rules: Sequence[CorsRule], method: str, origin: str | None, names: Iterable[str]) -> list[tuple[str, str]]:
-    """What an ordinary answer gains. `names` are the headers it has already."""
+    """The headers that an ordinary answer gains. `names` are the names of the headers that it has."""
     if not rules:
         return []
     rule = _rule_for(rules, origin, method) if origin else None
@@ -57,7 +57,7 @@ def _names_origin(rule: CorsRule, origin: str) -> bool:
 
 
 def _is_subdomain(origin: str, pattern: str) -> bool:
-    """`https://*.contoso.com` stands for every host below contoso.com."""
+    """`https://*.contoso.com` means every host below contoso.com."""
     before, star, after = pattern.partition("*.")
     if not star or not origin.startswith(before) or not origin.endswith(f".{after}"):
         return False
@@ -69,7 +69,7 @@ def _open_to_all(rules: Sequence[CorsRule], method: str) -> bool:
 
 
 def _covers(patterns: Sequence[str], name: str) -> bool:
-    """Header names match whatever their case, literally or by a prefix that ends in `*`."""
+    """A pattern is a header name, or a prefix with `*` behind it. The case does not matter."""
     name = name.lower()
     return any(
         name.startswith(pattern[:-1]) if pattern.endswith("*") else name == pattern for pattern in map(str.lower, patterns)

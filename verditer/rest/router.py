@@ -1,11 +1,12 @@
-"""Request → row. A row is found by method, depth of the path, `restype` and `comp`; headers decide between rows alike."""
+"""Request → row. A row is found by verb, depth of the path, `restype` and `comp`; headers or parameters tell rows apart."""
 
 from collections.abc import Mapping, Sequence
 
-from verditer.core.errors import Code, StorageError, invalid_header, invalid_query, missing_header
+from verditer.core.errors import Code, StorageError
 from verditer.rest.address import Address
-from verditer.rest.message import Request
+from verditer.rest.http.message import Request
 from verditer.rest.operation import Level, Op
+from verditer.rest.wire_errors import invalid_header, invalid_query, missing_header
 
 Shape = tuple[Level, str, str]
 
@@ -19,28 +20,28 @@ class Router:
                 key = (method, (op.route.level, op.route.restype, op.route.comp))
                 self._rows[key] = (*self._rows.get(key, ()), op)
         self._shapes = {shape for _, shape in self._rows}
-        self._alone = {rows[0].name for rows in self._rows.values() if len(rows) == 1 and not rows[0].route.when}
+        self._conditional = {op.name for rows in self._rows.values() for op in rows if len(rows) > 1 or op.route.when}
 
     def find(self, request: Request, address: Address, level: Level, verb: str = "") -> Op:
-        """`verb` is what the request means where that is not the verb it was sent with."""
+        """`verb` is the verb that the request means, if it was sent with another one."""
         query = address.query
         verb = verb or request.method
         shape = (level, query.get("restype", "").lower(), query.get("comp", "").lower())
         for op in self._rows.get((verb, shape), ()):
-            for name, wanted in op.route.when:
+            for name, value in op.route.when:
                 sent = query.get(name) if "-" not in name else request.headers.get(name) or None
-                if sent is None or (wanted is not None and sent.lower() != wanted.lower()):
+                if sent is None or (value is not None and sent.lower() != value.lower()):
                     break
             else:
                 return op
         raise self._refusal(request, verb, shape, query)
 
-    def is_alone(self, op: Op) -> bool:
-        """No header decides about it: verb and target say that it is this row."""
-        return op.name in self._alone
+    def is_decided_by_line(self, op: Op) -> bool:
+        """Whether verb and target alone lead to this row, and no header does."""
+        return op.name not in self._conditional
 
     def _refusal(self, request: Request, verb: str, shape: Shape, query: Mapping[str, str]) -> StorageError:
-        """Say what is wrong: a header that decides, the verb, or the query."""
+        """Name what is wrong: a header that tells rows apart, the verb, or the query."""
         rows = self._rows.get((verb, shape))
         if rows is not None:
             name = rows[-1].route.when[0][0]

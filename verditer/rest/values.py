@@ -1,19 +1,22 @@
-"""Text on the wire to values: one small function per kind of header or query value, each refusing by the name it has there."""
+"""Parsers of header and query values: one small function per kind of value. An error names the header or query parameter."""
 
 import base64
 import binascii
 import re
 import uuid
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import NoReturn
+from urllib.parse import unquote_plus
 
 from verditer.core import tags
-from verditer.core.dates import parse_iso
-from verditer.core.errors import Code, StorageError, invalid_header, invalid_query, query_out_of_range
+from verditer.core.dates import parse_iso, parse_rfc1123
+from verditer.core.errors import Code, StorageError
 from verditer.core.limits import MAX_BLOCK_ID, MAX_PAGE, MAX_PAGE_RANGES
 from verditer.core.tiers import BLOCK_TIERS, HIGH, STANDARD
 from verditer.core.tiers import PAGE_TIERS as PREMIUM_TIERS
-from verditer.services.blob.page import SequenceAction
+from verditer.rest.wire_errors import invalid_header, invalid_query, query_out_of_range, unsupported_header
+from verditer.services.blob.expiry import OPTIONS as EXPIRY_OPTIONS
+from verditer.services.blob.kinds.page import SequenceAction
 
 _RANGE = re.compile(r"bytes=([0-9]{1,19})-([0-9]{0,19})")
 TIERS = {tier.lower(): tier for tier in BLOCK_TIERS}
@@ -24,7 +27,7 @@ LIST_INCLUDES = frozenset(
 )  # fmt: skip
 CONTAINER_INCLUDES = frozenset({"metadata", "deleted", "system"})
 QUEUE_INCLUDES = frozenset({"metadata"})
-FIND_INCLUDES = frozenset({"none"})  # versions and deleted blobs are not found: docs/decisions/find-include.md
+FIND_INCLUDES = frozenset({"none"})  # versions and deleted blobs are not found: docs/decisions/find-blobs-by-tags.md
 _INT32 = range(-(2**31), 2**31)
 
 
@@ -48,6 +51,14 @@ def md5(name: str, value: str) -> bytes:
     return decoded
 
 
+def any_md5(name: str, value: str) -> bytes:
+    """Set Blob Properties stores any Base64 text, whatever its length (seen on Azure)."""
+    try:
+        return base64.b64decode(value, validate=True)
+    except (binascii.Error, ValueError):
+        raise StorageError(Code.InvalidMd5) from None
+
+
 def crc64(name: str, value: str) -> bytes:
     try:
         decoded = base64.b64decode(value, validate=True)
@@ -59,7 +70,7 @@ def crc64(name: str, value: str) -> bytes:
 
 
 def byte_range(name: str, value: str) -> tuple[int, int | None] | None:
-    """`bytes=a-b` or `bytes=a-`. The plain Range header is ignored when it is anything else, x-ms-range is refused."""
+    """`bytes=a-b` or `bytes=a-`. Any other form is ignored in the Range header and refused in x-ms-range."""
     match = _RANGE.fullmatch(value.strip())
     if match is not None:
         first, last = int(match[1]), int(match[2]) if match[2] else None
@@ -71,7 +82,7 @@ def byte_range(name: str, value: str) -> tuple[int, int | None] | None:
 
 
 def page_range(name: str, value: str) -> tuple[int, int]:
-    """`bytes=a-b` with both ends: which pages to write is never a guess."""
+    """`bytes=a-b`; a range of pages requires both ends."""
     match = _RANGE.fullmatch(value.strip())
     if match is None or not match[2] or int(match[1]) > int(match[2]):
         raise invalid_header(name, value)
@@ -100,17 +111,64 @@ def sequence_action(name: str, value: str) -> SequenceAction:
 
 
 def unsupported(name: str, value: str) -> NoReturn:
-    raise StorageError(Code.UnsupportedHeader, details={"HeaderName": name, "HeaderValue": value})
+    raise unsupported_header(name, value)
 
 
 def no_such(name: str, value: str) -> NoReturn:
-    """The one value there is has a row of its own."""
+    """The only legal value has a row of its own."""
     raise invalid_query(name, value)
 
 
 def not_built(name: str, value: str) -> NoReturn:
-    """What would be lost on a client that relies on it. The value may be a secret, and is not repeated."""
+    """For options that change what a client may rely on. The value may be a secret, so the error does not repeat it."""
     raise StorageError(Code.NotImplemented, message=f"{name} is not implemented by this server yet.")
+
+
+def date(name: str, value: str) -> int:
+    ticks = parse_rfc1123(value)
+    if ticks is None:
+        raise invalid_header(name, value)
+    return ticks
+
+
+def encryption_key(name: str, value: str) -> bytes:
+    """A key or its SHA-256, both of 256 bits. The error does not repeat it."""
+    try:
+        decoded = base64.b64decode(value, validate=True)
+    except (binascii.Error, ValueError):
+        raise invalid_header(name, "") from None
+    if len(decoded) != 32:
+        raise invalid_header(name, "")
+    return decoded
+
+
+def encryption_algorithm(name: str, value: str) -> str:
+    if value.upper() != "AES256":
+        raise invalid_header(name, value)
+    return value.upper()
+
+
+def immutability_mode(name: str, value: str) -> str:
+    """`Mutable` is a state of containers, and no mode of a request (seen on Azure)."""
+    if value.lower() not in ("locked", "unlocked"):
+        raise invalid_header(name, value)
+    return value.lower()
+
+
+def expiry_option(name: str, value: str) -> str:
+    if value.lower() not in EXPIRY_OPTIONS:
+        raise invalid_header(name, value)
+    return value.lower()
+
+
+def milliseconds(name: str, value: str) -> int | None:
+    """None for a date, which the absolute option takes."""
+    return int(value) if re.fullmatch(r"[0-9]{1,15}", value) else None
+
+
+def expiry_date(name: str, value: str) -> int | None:
+    """None for a number, which the relative options take."""
+    return None if value.isascii() and value.isdigit() and len(value) <= 15 else date(name, value)
 
 
 def access_tier(name: str, value: str) -> str:
@@ -122,14 +180,11 @@ def page_tier(name: str, value: str) -> str:
 
 
 def any_tier(name: str, value: str) -> str:
-    """Whether the blob may have it depends on the blob."""
+    """Every tier; whether it is legal depends on the blob."""
     return _tier(TIERS | PAGE_TIERS, name, value)
 
 
 def _tier(known: dict[str, str], name: str, value: str) -> str:
-    """Smart is a tier of accounts that are replicated across zones, and those we are not: docs/decisions/smart-tier.md."""
-    if value.lower() == "smart":
-        raise StorageError(Code.BlobAccessTierNotSupportedForAccountType)
     tier = known.get(value.lower())
     if tier is None:
         raise invalid_header(name, value)
@@ -167,14 +222,18 @@ def guid(name: str, value: str) -> str:
 
 
 def container_version(name: str, value: str) -> int:
-    """Of a deleted container: sixteen hexadecimal digits, as the listing shows them."""
+    """The version of a deleted container: sixteen hexadecimal digits, as in the listing."""
     if re.fullmatch(r"[0-9A-Fa-f]{16}", value) is None:
         raise StorageError(Code.ContainerNotFound)
     return int(value, 16)
 
 
 def tag_set(name: str, value: str) -> dict[str, str] | None:
-    return tags.parse_header(value) or None
+    """`k1=v1&k2=v2`, form-urlencoded."""
+    pairs = [pair.partition("=") for pair in value.split("&") if pair]
+    if not all(equals for _, equals, _ in pairs):
+        raise StorageError(Code.InvalidTag)
+    return tags.validate((unquote_plus(key), unquote_plus(text)) for key, _, text in pairs) or None
 
 
 def public_access(name: str, value: str) -> str:
@@ -197,7 +256,7 @@ def snapshot(name: str, value: str) -> int:
 
 
 def max_results(name: str, value: str) -> int:
-    """Above the ceiling is clipped; zero, negative or not a number is refused."""
+    """A value above the limit is reduced to it; zero, a negative number or another text is refused."""
     return _at_most(MAX_PAGE, name, value)
 
 
@@ -214,7 +273,7 @@ def _at_most(ceiling: int, name: str, value: str) -> int:
 
 
 def whole_number(name: str, value: str) -> int:
-    """Of 32 bits, as Azure reads it."""
+    """A signed number of 32 bits, as in Azure."""
     if re.fullmatch(r"[+-]?[0-9]{1,10}", value) is None or int(value) not in _INT32:
         raise invalid_query(name, value)
     return int(value)
@@ -256,28 +315,28 @@ def block_list_type(name: str, value: str) -> str:
 
 
 def list_include(name: str, value: str) -> frozenset[str]:
-    return _include(name, value, LIST_INCLUDES)
+    return includes(name, value, LIST_INCLUDES)
 
 
 def container_include(name: str, value: str) -> frozenset[str]:
-    return _include(name, value, CONTAINER_INCLUDES)
+    return includes(name, value, CONTAINER_INCLUDES)
 
 
 def queue_include(name: str, value: str) -> frozenset[str]:
-    return _include(name, value, QUEUE_INCLUDES)
+    return includes(name, value, QUEUE_INCLUDES)
 
 
 def find_include(name: str, value: str) -> frozenset[str]:
-    return _include(name, value, FIND_INCLUDES)
+    return includes(name, value, FIND_INCLUDES)
 
 
-def _include(name: str, value: str, known: frozenset[str]) -> frozenset[str]:
+def includes(name: str, value: str, known: frozenset[str]) -> frozenset[str]:
     wanted = frozenset(part.strip().lower() for part in value.split(",") if part.strip())
     if not wanted <= known:
         raise invalid_query(name, value)
     return wanted
 
 
-def ignored(name: str, value: str) -> Any:
-    """For values that are legal and mean nothing here, with the reason beside the row."""
-    return None
+def ignored(name: str, value: str) -> None:
+    """For values that are legal and have no effect; a comment at the row gives the reason."""
+    return

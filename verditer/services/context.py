@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from verditer.partition.engine import Engine
 from verditer.services.account import Account
 from verditer.services.activity import Activity
-from verditer.services.fetch import Fetcher
+from verditer.services.file.handles.handle import HandleTable
+from verditer.services.outbound import NoSources, SourceReader
 from verditer.stream.extents import ExtentStore
 
 
@@ -24,8 +25,9 @@ class Context:
     accounts: dict[str, Account]
     inline_limit: int  # bodies up to this many bytes live beside their record
     activity: Activity = field(default_factory=Activity)
-    fetcher: Fetcher = field(default_factory=Fetcher)
+    source_reader: SourceReader = field(default_factory=NoSources)  # reads copy sources on other servers
     copy_started: asyncio.Event = field(default_factory=asyncio.Event)  # something for `jobs/copy.py` to do
+    handles: HandleTable = field(default_factory=HandleTable)  # the open handles of SMB clients that this process serves
     new_guid: Callable[[], str] = new_guid
     monotonic: Callable[[], float] = time.monotonic  # how long something takes, whatever happens to the clock
 

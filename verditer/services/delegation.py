@@ -1,7 +1,7 @@
-"""User delegation keys: what the bearer of a token signs a SAS with, instead of the account key.
+"""User delegation keys, with which the bearer of a token signs a SAS instead of with the account key.
 
-No key is stored. Its value is derived from a secret of the store and from everything that names the key, so every process of
-the store can derive it again from what a SAS says (`key_value`), and nobody else can.
+Keys are not stored. The value of a key is derived from a secret of the store and from all fields that identify the key, so every
+process of the store can derive it again from the fields of a SAS (`key_value`).
 """
 
 import hmac
@@ -13,13 +13,11 @@ from verditer.core.dates import iso, seconds, truncate
 from verditer.core.errors import Code, StorageError
 from verditer.core.grant import Grant
 from verditer.core.names import AccountName
-from verditer.core.records.secret import Secret
-from verditer.partition.engine import Transaction
 from verditer.services.context import Context
+from verditer.services.secret import stored_secret
 
 MAX_AHEAD = seconds(7 * 86400)  # Get User Delegation Key: both times lie within seven days of the current time
-_NAME = "user delegation"
-_SCOPE = ("secrets",)
+_SECRET = "user delegation"
 
 
 class GetUserDelegationKey(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,7 +28,7 @@ class GetUserDelegationKey(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DelegationKey(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
-    """Everything a key is derived from. `delegated_tid` is the tenant of the one user a SAS may be limited to."""
+    """All fields that a key is derived from. `delegated_tid` is the tenant of the one user that a SAS may be limited to."""
 
     account: str
     oid: str
@@ -50,14 +48,14 @@ class UserDelegationKey(msgspec.Struct, frozen=True, kw_only=True):
 async def get_user_delegation_key(
     ctx: Context, target: AccountName, request: GetUserDelegationKey, grant: Grant
 ) -> UserDelegationKey:
-    assert grant.user is not None  # the row asks for a bearer token
+    assert grant.user is not None  # the row requires a bearer token
     now = ctx.now()
     start = truncate(now if request.start is None else request.start)
     expiry = truncate(request.expiry)
     if abs(start - now) > MAX_AHEAD:
-        raise _refused("Start", start)
+        raise _refused("start", start)
     if not max(start, now) < expiry <= now + MAX_AHEAD:
-        raise _refused("Expiry", expiry)
+        raise _refused("expiry", expiry)
     key = DelegationKey(
         account=target.account,
         oid=grant.user.oid,
@@ -72,25 +70,8 @@ async def get_user_delegation_key(
 
 
 async def key_value(ctx: Context, key: DelegationKey) -> bytes:
-    return hmac.digest(await _secret(ctx), msgspec.msgpack.encode(key), "sha256")
+    return hmac.digest(await stored_secret(ctx, _SECRET, lambda: secrets.token_bytes(32)), msgspec.msgpack.encode(key), "sha256")
 
 
-async def _secret(ctx: Context) -> bytes:
-    """Read each time: a secret that is replaced makes all former keys worthless at once."""
-    stored = await ctx.engine.read(_SCOPE, lambda tx: tx.get(Secret, _NAME))
-    if stored is not None:
-        return stored.value
-    made = Secret(name=_NAME, value=secrets.token_bytes(32))
-
-    def commit(tx: Transaction) -> bytes:
-        """Of two that come first at the same time, both use what the earlier one put."""
-        stored = tx.get(Secret, _NAME)
-        if stored is None:
-            tx.put(made)
-        return (stored or made).value
-
-    return await ctx.engine.write(_SCOPE, commit)
-
-
-def _refused(name: str, value: int) -> StorageError:
-    return StorageError(Code.InvalidXmlNodeValue, details={"XmlNodeName": name, "XmlNodeValue": iso(value)})
+def _refused(field: str, value: int) -> StorageError:
+    return StorageError(Code.InvalidXmlNodeValue, field=field, value=iso(value))

@@ -1,10 +1,10 @@
-"""The settings of an account: read inside the transaction that depends on them, so that a change counts at once.
+"""The settings of an account. They are read inside the transaction that depends on them, so a change takes effect at once.
 
-What every write of a blob depends on is repeated in the containers (`Keeping`). A change rewrites them all, in the one
-transaction that makes it: it waits for the writes that are running in the account, and those that follow see it.
+Every write of a blob depends on the history policy, so each container has a copy of it (`HistoryPolicy`). A change of the policy
+rewrites all containers in one transaction: the transaction waits for running writes in the account, and later writes see it.
 
-The store keeps them. What the configuration file or the environment says is written there at every start; everything else
-stays as it was set last, by Set Blob Service Properties or by the control API (`docs/settings.md`).
+The store holds the settings. At every start, the settings of the configuration file and the environment are written to it; all
+others stay as Set Blob Service Properties or the control API set them last (`docs/settings.md`).
 """
 
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ def _unset(account: str) -> AccountSettings:
 
 
 def read_change(given: Mapping[str, Any], *, text: bool = False) -> SettingsChange:
-    """`text`: the values are words of the environment. Raises ValueError with a message for whoever wrote it."""
+    """`text`: the values are strings from the environment. Raises ValueError with a message for the author of the settings."""
     try:
         return msgspec.convert(given, SettingsChange, strict=not text)
     except msgspec.ValidationError as error:
@@ -47,26 +47,27 @@ async def change_settings(ctx: Context, account: str, change: SettingsChange) ->
         put_settings(tx, changed)
         return changed
 
-    return await ctx.engine.write((account,), commit)
+    return await ctx.engine.write([(account,)], commit)
 
 
 def put_settings(tx: Transaction, settings: AccountSettings) -> None:
-    """In a scope that has all containers of the account below it."""
-    if settings.keeping != settings_of(tx, settings.account).keeping:
+    """The transaction has to be in a scope above all containers of the account."""
+    before = settings_of(tx, settings.account)
+    repeated = {"history_policy": settings.history_policy, "blob_settings": settings.blob_settings}
+    if repeated != {"history_policy": before.history_policy, "blob_settings": before.blob_settings}:
         for container in list(tx.scan(Container, span_of(settings.account))):
-            tx.put(msgspec.structs.replace(container, keeping=settings.keeping))
+            tx.put(msgspec.structs.replace(container, **repeated))
     tx.put(settings)
 
 
 async def apply_configured(ctx: Context) -> None:
-    """At the start: what is configured holds, whatever it was changed to before."""
+    """At the start, configured settings replace stored ones."""
     for account in ctx.accounts.values():
         if account.settings.given():
             await change_settings(ctx, account.name, account.settings)
 
 
 def reset_settings(tx: Transaction, account: str, configured: SettingsChange) -> None:
-    """Of an account that has no container any more."""
-    tx.delete(AccountSettings, account)
+    """Store the configured settings of an account whose records were all removed."""
     if configured.given():
         tx.put(msgspec.structs.replace(AccountSettings(account=account), **configured.given()))

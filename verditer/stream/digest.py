@@ -1,6 +1,6 @@
-"""Digests: MD5 and CRC64 (CRC-64/NVME, as Azure's x-ms-content-crc64) of bytes while they pass, and the client's own to compare.
+"""Digests: MD5 and CRC64 (CRC-64/NVME) of a body while it is received, and their comparison with those of the client.
 
-Both release the GIL on large inputs, so `intake.py` runs `Digest.update` beside the loop.
+Both release the interpreter lock on large inputs, so `intake.py` runs `Digest.update` in a thread.
 """
 
 import hashlib
@@ -8,23 +8,27 @@ import hashlib
 import msgspec
 
 from verditer.core.crc64 import crc64nvme
-from verditer.core.errors import Code, digest_mismatch
+from verditer.core.errors import Code, Digests, StorageError
+
+_OF_NOTHING = hashlib.md5(usedforsecurity=False).digest(), bytes(8)
 
 
 class Checksums(msgspec.Struct, frozen=True, kw_only=True):
-    """What the client says its bytes add up to; None where it says nothing."""
+    """The digests that the client sent; None where it sent none."""
 
     md5: bytes | None = None
     crc64: bytes | None = None
 
 
 def digest(data: bytes) -> tuple[bytes, bytes]:
-    """MD5 and CRC64 of a body that is all here."""
+    """MD5 and CRC64 of a complete body."""
+    if not data:
+        return _OF_NOTHING
     return hashlib.md5(data, usedforsecurity=False).digest(), crc64nvme(data).to_bytes(8, "little")
 
 
 class Digest:
-    """The same for a body that arrives in pieces."""
+    """MD5 and CRC64 of a body that is received in pieces."""
 
     __slots__ = ("_crc64", "_md5")
 
@@ -45,8 +49,8 @@ class Digest:
 
 
 def verify(expected: Checksums, md5: bytes, crc64: bytes) -> None:
-    """Refuse bytes that are not what the client meant to send."""
+    """Refuse a body whose digests differ from those of the client."""
     if expected.md5 is not None and expected.md5 != md5:
-        raise digest_mismatch(Code.Md5Mismatch, "Md5", expected.md5, md5)
+        raise StorageError(Code.Md5Mismatch, details=Digests(expected.md5, md5))
     if expected.crc64 is not None and expected.crc64 != crc64:
-        raise digest_mismatch(Code.Crc64Mismatch, "Crc64", expected.crc64, crc64)
+        raise StorageError(Code.Crc64Mismatch, details=Digests(expected.crc64, crc64))

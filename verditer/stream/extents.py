@@ -1,55 +1,69 @@
-"""Extents: immutable runs of bytes, each named by an id. This is the contract; `local.py` and `memory.py` keep it.
+"""The contract of extent stores. An extent is an immutable run of bytes with an id. `local.py`, `memory.py`, `s3.py` have it.
 
-A service writes an extent, then commits a record naming it (invariant 1); it deletes the record first and the bytes later
-(invariant 2). Nothing here knows what the bytes mean; nothing above knows where they are.
+A service writes an extent and then commits a record that names it (invariant 1). It deletes the record first and the extent
+later (invariant 2). An extent store does not know what the bytes mean, and services do not know where they are stored.
 """
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Protocol
 
-PIECE_BYTES = 1 << 20  # what a read yields at a time: large enough to make thread hops cheap, small enough to hold a few
+from verditer.core.errors import Code, StorageError
+from verditer.core.records.lifecycle import ExtentId
 
-COPY_BYTES = 4 << 20  # what is copied from a file at a time: fewer thread hops, and a slow disk holds a thread for no longer
+PIECE_BYTES = 1 << 20  # the most that a read yields at a time: few switches between threads, and several fit into memory
 
-NewId = Callable[[], str]  # 16 hex digits of the creation tick, then 16 random ones; never anything a client sent
+COPY_BYTES = 4 << 20  # the most that is copied from a file at a time: bounds how long a slow disk occupies a thread
+
+NewId = Callable[[], str]  # 16 hexadecimal digits of the creation tick, then 16 random ones; no part comes from a client
 
 
 Take = Callable[[int, int, int], int]
-"""Takes bytes out of an open file: its descriptor, the offset, how many at most. The answer is how many it took."""
+"""Takes bytes out of an open file, given its descriptor, the offset and the most to take. Returns how many it took."""
 
 
 class ExtentMissing(Exception):
-    """A record named bytes that are not here, or not all here. A reader that lost a race looks at the record again."""
+    """An extent is absent or shorter than its record says. A reader that lost a race with a delete reads the record again."""
+
+
+class ExtentsUnavailable(StorageError):
+    """The extent store cannot be reached for now. The caller may try again."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(Code.ServerBusy)
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return self.reason
 
 
 class ExtentWriter(Protocol):
-    """One extent while it is written. It ends with `commit` or `abort`; until then `is_writing` says so."""
+    """An extent that is being written. It ends with `commit` or `abort`; until then `is_writing` is true."""
 
     @property
-    def id(self) -> str: ...
+    def id(self) -> ExtentId: ...
 
     async def write(self, pieces: Sequence[bytes | bytearray] | bytes) -> None:
-        """Append. One call at a time. Raises InsufficientStorage when there is no room, and has then removed everything."""
+        """Append, one call at a time. Raises InsufficientStorage when the store is full; the extent has then been removed."""
 
     async def commit(self) -> None:
-        """Returns once the bytes and their name survive a loss of power."""
+        """Return when the bytes and the id survive a loss of power."""
 
     async def abort(self) -> None:
-        """Remove what was written. Safe after any failure, after a cancelled call, and more than once."""
+        """Remove the extent. May be called after any failure, after a cancelled call, and more than once."""
 
 
 class ExtentFile(Protocol):
-    """A stretch of an extent as a file, for a reader that has the kernel copy it."""
+    """A range of an extent as a file, for a reader that lets the kernel copy it (sendfile)."""
 
     @property
     def left(self) -> int:
-        """How many bytes nobody has taken yet."""
+        """How many bytes have not been taken yet."""
 
     async def copy(self, take: Take) -> None:
-        """Have `take` called in a thread, for up to COPY_BYTES of what is left. Raises ExtentMissing as `read` does."""
+        """Call `take` in a thread for up to COPY_BYTES of the remaining bytes. Raises ExtentMissing as `read` does."""
 
     def close(self) -> None:
-        """At any time, also while a cancelled `copy` still runs."""
+        """May be called at any time, also while a cancelled `copy` still runs."""
 
 
 class ExtentStore(Protocol):
@@ -57,22 +71,32 @@ class ExtentStore(Protocol):
 
     async def close(self) -> None: ...
 
+    async def probe(self) -> None:
+        """Return when the store answers. Raises ExtentsUnavailable when it does not."""
+
     def new(self) -> ExtentWriter: ...
 
     def read(self, extent: str, offset: int, length: int) -> AsyncIterator[bytes]:
-        """Exactly `length` bytes in pieces of up to PIECE_BYTES. A read that has begun survives `delete`.
+        """Exactly `length` bytes in pieces of up to PIECE_BYTES.
+
+        A read that has begun survives `delete` where the store can do that. Where it cannot (S3), the collector's horizon helps:
+        no extent is deleted while a read that began before is running.
 
         Raises ExtentMissing before the first piece when the extent is absent or too short.
         """
 
+    def read_now(self, extent: str, offset: int, length: int) -> bytes | None:
+        """The same bytes, up to PIECE_BYTES, if they can be had without waiting. None: ask `read`."""
+
     def file(self, extent: str, offset: int, length: int) -> ExtentFile | None:
-        """The same bytes, opened by the first `copy`, for whoever closes it again. None where extents are not files."""
+        """The same bytes as a file, which the first `copy` opens and the caller closes. None where extents are not files."""
 
     async def delete(self, extent: str) -> None:
-        """Absent is fine: the collector may come twice."""
+        """Delete an extent. Deleting an absent one does nothing, since the collector may do it twice."""
 
     def list(self) -> AsyncIterator[tuple[str, int]]:
-        """(id, size) of every extent, also of those in flight and those a crash left half written."""
+        """(id, size) of every extent, including those that are being written and those that a crash left incomplete. The size of
+        an incomplete one may be smaller than what was written."""
 
     def is_writing(self, extent: str) -> bool:
-        """In flight in this process. What other processes write, only they know: the collector goes by what they announce."""
+        """Whether this process is writing the extent. For other processes the collector relies on their announced horizon."""

@@ -1,7 +1,7 @@
-"""Intake: how the body of a request becomes stored bytes. Services call `receive`, then commit a record with what it returns.
+"""How the body of a request is stored. Services call `receive` and then commit a record with the result.
 
-A small body stays in hand and will live in the record itself. A large one becomes an extent: while one batch is hashed and
-written by threads, the loop receives the next, so memory holds two of up to 4 MiB, whatever the size.
+A small body is kept in memory and becomes part of the record. A large body becomes an extent: while threads hash and write one
+batch, the event loop receives the next one. So a body of any size needs memory for two batches of up to 4 MiB.
 """
 
 import asyncio
@@ -9,45 +9,46 @@ from typing import Protocol
 
 import msgspec
 
-from verditer.core.errors import Code, StorageError
+from verditer.core.errors import Code, Limit, StorageError
+from verditer.core.records.lifecycle import ExtentId
 from verditer.stream.digest import Checksums, Digest, digest, verify
 from verditer.stream.extents import ExtentStore, ExtentWriter
 
-BATCH_BYTES = 1 << 20  # what is hashed and written at once, at least
-AHEAD_BYTES = 4 << 20  # and at most: what arrives during the last batch becomes the next
+BATCH_BYTES = 1 << 20  # the least that is hashed and written at once
+AHEAD_BYTES = 4 << 20  # the most: what arrives while a batch is stored becomes the next batch
 
 
 class Source(Protocol):
-    """The bytes while they arrive. It raises when they stop before `length`."""
+    """A body that is being received. `read` raises when the body ends before `length`."""
 
     @property
     def length(self) -> int | None: ...
 
     @property
     def ended(self) -> bool:
-        """Every byte is here already."""
+        """Whether every byte has been received."""
 
     async def read(self) -> bytes | bytearray: ...
 
 
 class Received(msgspec.Struct, frozen=True, kw_only=True):
-    """Either `inline` holds the bytes or `extent` names them: written, durable, and waiting for their record."""
+    """Either `inline` holds the bytes, or `extent` names them: they are durable, and no record names them yet."""
 
     size: int
     md5: bytes
     crc64: bytes
     inline: bytes | None = None
-    extent: str | None = None
+    extent: ExtentId | None = None
 
 
 async def receive(source: Source, store: ExtentStore, *, limit: int, inline_limit: int, expected: Checksums) -> Received:
-    """Take the whole body, or raise and leave nothing behind."""
+    """Receive the whole body, or raise and leave nothing behind."""
     if source.length is not None and source.length > limit:
         raise _too_large(limit)
     pieces, size = await _take(source, inline_limit + 1, limit, limit)
     if size > inline_limit:
         return await _receive_extent(source, store, pieces, size, limit, expected)
-    body = b"".join(pieces)  # one of them alone is not copied
+    body = b"".join(pieces)  # a single piece is not copied
     md5, crc64 = digest(body)
     verify(expected, md5, crc64)
     return Received(size=size, md5=md5, crc64=crc64, inline=body)
@@ -56,8 +57,8 @@ async def receive(source: Source, store: ExtentStore, *, limit: int, inline_limi
 async def _take(
     source: Source, enough: int, room: int, limit: int, storing: "asyncio.Future[None] | None" = None
 ) -> tuple[list[bytes | bytearray], int]:
-    """Pieces and their size: `enough` or a little more, or less when the source has ended; up to AHEAD_BYTES while the last ones
-    are being stored."""
+    """The next pieces and their size: `enough` or slightly more, or less at the end of the source. While the pieces before them
+    are being stored, up to AHEAD_BYTES."""
     pieces: list[bytes | bytearray] = []
     size = 0
     while size < (enough if storing is None or storing.done() else AHEAD_BYTES) and (piece := await source.read()):
@@ -84,7 +85,7 @@ async def _receive_extent(
         md5, crc64 = digest.md5(), digest.crc64()
         verify(expected, md5, crc64)
         await writer.commit()
-    except BaseException:  # a client that went away and a cancelled request included
+    except BaseException:  # also when the client disconnects or the request is cancelled
         await writer.abort()
         raise
     return Received(size=size, md5=md5, crc64=crc64, extent=writer.id)
@@ -97,4 +98,4 @@ async def _store(writer: ExtentWriter, digest: Digest, pieces: list[bytes | byte
 
 
 def _too_large(limit: int) -> StorageError:
-    return StorageError(Code.RequestBodyTooLarge, details={"MaxLimit": str(limit)})
+    return StorageError(Code.RequestBodyTooLarge, details=Limit(limit))

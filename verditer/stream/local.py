@@ -1,7 +1,7 @@
-"""Extents as files on a local disk. Keeps the contract of `extents.py`; every call to the disk runs in a few threads.
+"""Extents as files on a local disk. Implements the contract of `extents.py`; all calls to the disk run in a few threads.
 
-An extent is one file under its final name from the first byte: no record names it before `commit` has synced it, so there is
-nothing to rename, and what a crash leaves half written is an extent that no record names.
+An extent is one file, which has its final name from the first byte on. No record names it before `commit` has synced it, so it
+need not be renamed. After a crash, an incomplete file is an extent that no record names.
 """
 
 import asyncio
@@ -17,45 +17,62 @@ from pathlib import Path
 from typing import ParamSpec, TypeVar
 
 from verditer.core.errors import Code, StorageError
-from verditer.stream.extents import COPY_BYTES, PIECE_BYTES, ExtentMissing, NewId, Take
+from verditer.core.records.lifecycle import ExtentId
+from verditer.stream.extents import PIECE_BYTES, ExtentsUnavailable, NewId
+from verditer.stream.local_reading import LocalFile, Reading, close_unwanted, open_and_read
+from verditer.stream.open_files import OpenFiles
 
 THREADS = 4
 WRITEBACK_BYTES = 4 << 20
 SHARDS = tuple(f"{number:02x}" for number in range(256))
 _ID = re.compile(r"[0-9a-f]{32}")
-_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_DISK_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
 class LocalExtents:
-    """Files at `<folder>/<shard>/<id>`. The shard is two of the id's random digits, so the folders fill evenly."""
+    """Files at `<folder>/<shard>/<id>`. The shard is two of the random digits of the id, so the folders fill evenly."""
 
     def __init__(self, folder: Path, new_id: NewId) -> None:
         self._folder = folder
         self._new_id = new_id
         self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="extents")
         self._writing: set[str] = set()
+        self._open_files = OpenFiles()
 
     async def open(self) -> None:
         await self._run(_make_folders, self._folder)
 
     async def close(self) -> None:
-        """Returns when the disk work that was begun is done."""
+        """Return when all calls to the disk that have begun are done."""
+        self._open_files.close()
         await asyncio.to_thread(self._pool.shutdown)
 
+    async def probe(self) -> None:
+        try:
+            await self._run(os.stat, self._folder)
+        except OSError as error:
+            raise ExtentsUnavailable(f"the folder of extents cannot be read: {error.strerror}") from None
+
     def new(self) -> "LocalWriter":
-        extent = self._new_id()
+        extent = ExtentId(self._new_id())
         self._writing.add(extent)
         return LocalWriter(extent, self._path(extent), self._pool, self._writing)
 
+    def read_now(self, extent: str, offset: int, length: int) -> bytes | None:
+        return self._open_files.read(extent, offset, length)
+
     async def read(self, extent: str, offset: int, length: int) -> AsyncIterator[bytes]:
-        reading = _Reading(self._path(extent), offset + length)
+        if 0 < length <= PIECE_BYTES and self._open_files.may_keep:
+            yield await self._read_and_keep(extent, offset, length)
+            return
+        reading = Reading(self._path(extent), offset + length)
         ahead: Future[bytes] | None = None
         try:
             for start in range(offset, offset + length, PIECE_BYTES):
-                current, ahead = ahead, self._pool.submit(reading.piece, start)  # the disk works while the consumer sends
+                current, ahead = ahead, self._pool.submit(reading.piece, start)  # read ahead while the consumer sends
                 if current is not None:
                     yield await asyncio.wrap_future(current)
             if ahead is not None:
@@ -63,12 +80,25 @@ class LocalExtents:
         finally:
             reading.end(self._pool)
 
+    async def _read_and_keep(self, extent: str, offset: int, length: int) -> bytes:
+        """In one call to a thread. The file stays open for a while, as a client that reads a part often reads on soon."""
+        reading = self._pool.submit(open_and_read, self._path(extent), offset, length)
+        try:
+            piece, file = await asyncio.wrap_future(reading)
+        except asyncio.CancelledError:
+            reading.add_done_callback(close_unwanted)
+            raise
+        self._open_files.keep(extent, file)
+        return piece
+
     def file(self, extent: str, offset: int, length: int) -> "LocalFile":
-        return LocalFile(_Reading(self._path(extent), offset + length), self._pool, offset, length)
+        return LocalFile(Reading(self._path(extent), offset + length), self._pool, offset, length)
 
     async def delete(self, extent: str) -> None:
-        # Not synced: an extent that a loss of power brings back has no record, and is collected again.
+        # Not synced: if a loss of power brings the extent back, no record names it, and it is collected again.
+        self._open_files.forget(extent)  # before: the last close of a deleted file frees its blocks, which may take long
         await self._run(_unlink, self._path(extent))
+        self._open_files.forget(extent)  # it may have been read meanwhile
 
     async def list(self) -> AsyncIterator[tuple[str, int]]:
         for shard in SHARDS:
@@ -79,7 +109,7 @@ class LocalExtents:
         return extent in self._writing
 
     def _path(self, extent: str) -> Path:
-        assert _ID.fullmatch(extent), "an extent id is ours, never a client's name"
+        assert _ID.fullmatch(extent), "extent ids are generated, never a name that a client sent"
         return self._folder / extent[16:18] / extent
 
     async def _run(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -87,9 +117,9 @@ class LocalExtents:
 
 
 class LocalWriter:
-    """The file is opened by the first write. The lock lets `abort` follow a write whose caller was cancelled."""
+    """The first write opens the file. The lock makes `abort` wait for a write whose caller was cancelled."""
 
-    def __init__(self, extent: str, path: Path, pool: ThreadPoolExecutor, writing: set[str]) -> None:
+    def __init__(self, extent: ExtentId, path: Path, pool: ThreadPoolExecutor, writing: set[str]) -> None:
         self.id = extent
         self._path = path
         self._pool = pool
@@ -107,7 +137,7 @@ class LocalWriter:
         await asyncio.wrap_future(self._pool.submit(self._commit))
 
     async def abort(self) -> None:
-        # Shielded: whoever aborts because of a cancellation may be cancelled again, and the file has to go all the same.
+        # Shielded: a caller that aborts because it was cancelled may be cancelled again, and the file must still be removed.
         await asyncio.shield(asyncio.wrap_future(self._pool.submit(self._abort)))
 
     def _write(self, pieces: Sequence[bytes | bytearray] | bytes) -> None:
@@ -131,16 +161,16 @@ class LocalWriter:
 
     @contextmanager
     def _disk(self) -> Iterator[int]:
-        """The open file, ours alone. When the disk fails, the file is gone before the error is known."""
+        """The open file, with the lock held. When a call to the disk fails, the file is removed before the error is raised."""
         with self._lock:
-            assert not self._aborted, "an extent ends with its abort"
+            assert not self._aborted, "the extent was aborted"
             try:
                 if self._file is None:
                     self._file = _create(self._path)
                 yield self._file
             except OSError as error:
                 self._discard()
-                if error.errno in _NO_ROOM:
+                if error.errno in _DISK_FULL:
                     raise StorageError(Code.InsufficientStorage) from error
                 raise
 
@@ -156,76 +186,8 @@ class LocalWriter:
         self._writing.discard(self.id)
 
 
-class LocalFile:
-    def __init__(self, reading: "_Reading", pool: ThreadPoolExecutor, offset: int, length: int) -> None:
-        self.left = length
-        self._reading = reading
-        self._pool = pool
-        self._offset = offset
-
-    async def copy(self, take: Take) -> None:
-        wanted = min(self.left, COPY_BYTES)
-        taken = await asyncio.wrap_future(self._pool.submit(self._reading.copy, take, self._offset, wanted))
-        self._offset += taken
-        self.left -= taken
-
-    def close(self) -> None:
-        self._reading.end(self._pool)
-
-
-class _Reading:
-    """One read in progress. The lock keeps the file open under a piece that is being read when the consumer stops."""
-
-    def __init__(self, path: Path, end: int) -> None:
-        self._path = path
-        self._end = end
-        self._file: int | None = None
-        self._closed = False
-        self._lock = threading.Lock()
-
-    def piece(self, start: int) -> bytes:
-        with self._lock:
-            if self._closed:
-                return b""
-            wanted = min(self._end - start, PIECE_BYTES)
-            piece = os.pread(self._opened(), wanted, start)
-            if len(piece) < wanted:
-                raise ExtentMissing(self._path.name)
-            return piece
-
-    def copy(self, take: Take, start: int, wanted: int) -> int:
-        with self._lock:
-            return 0 if self._closed else take(self._opened(), start, wanted)
-
-    def end(self, pool: ThreadPoolExecutor) -> None:
-        try:
-            pool.submit(self.close)
-        except RuntimeError:  # the store closed before this reader did, so no thread reads any more
-            self.close()
-
-    def close(self) -> None:
-        with self._lock:
-            self._closed = True
-            if self._file is not None:
-                os.close(self._file)
-                self._file = None
-
-    def _opened(self) -> int:
-        if self._file is not None:
-            return self._file
-        try:
-            file = os.open(self._path, os.O_RDONLY)
-        except FileNotFoundError:
-            raise ExtentMissing(self._path.name) from None
-        if os.fstat(file).st_size < self._end:
-            os.close(file)
-            raise ExtentMissing(self._path.name)
-        self._file = file
-        return file
-
-
 def _make_folders(folder: Path) -> None:
-    """All shards at once and synced here, so that a commit has only its own shard to sync."""
+    """Create and sync all shards here, so that a commit has to sync only its own shard."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     for shard in SHARDS:
         (folder / shard).mkdir(mode=0o700, exist_ok=True)
@@ -239,14 +201,14 @@ def _create(path: Path) -> int:
 
 def _write_all(file: int, data: bytes | bytearray) -> None:
     written = os.write(file, data)
-    while written < len(data):  # a disk that fills up takes a part first and refuses the rest
+    while written < len(data):  # when a disk fills up, it first takes a part of the data and then refuses the rest
         written += os.write(file, memoryview(data)[written:])
 
 
 def _start_writeback(file: int, offset: int, length: int) -> None:
-    """Let the disk work while the rest arrives, so `commit` has little left to wait for (256 MiB: 435 → 520 MiB/s).
+    """Start writing to the disk while the rest of the body arrives, so that `commit` waits less (256 MiB: 435 → 520 MiB/s).
 
-    "Don't need" makes Linux begin writing these pages; being dirty, they stay in its cache all the same.
+    POSIX_FADV_DONTNEED makes Linux start writing these pages. They stay in its cache nevertheless, since they are dirty.
     """
     if sys.platform == "linux":
         os.posix_fadvise(file, offset, length, os.POSIX_FADV_DONTNEED)
@@ -260,7 +222,7 @@ def _sync(file: int) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """A new name is durable when its folder is."""
+    """The name of a new file is durable when its folder has been synced."""
     file = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(file)
@@ -276,7 +238,7 @@ def _scan(shard: Path) -> list[tuple[str, int]]:
     found: list[tuple[str, int]] = []
     with os.scandir(shard) as entries:
         for entry in entries:
-            with suppress(FileNotFoundError):  # deleted while we look
+            with suppress(FileNotFoundError):  # deleted meanwhile
                 if _ID.fullmatch(entry.name):
                     found.append((entry.name, entry.stat().st_size))
     return found

@@ -1,13 +1,14 @@
-"""Extents in memory: for tests and for servers that are meant to forget. Keeps the contract of `extents.py`, with a limit."""
+"""Extents in memory, for tests and for servers that keep nothing. Implements the contract of `extents.py`, with a limit."""
 
 from collections.abc import AsyncIterator, Sequence
 
 from verditer.core.errors import Code, StorageError
+from verditer.core.records.lifecycle import ExtentId
 from verditer.stream.extents import PIECE_BYTES, ExtentMissing, NewId
 
 
 class MemoryExtents:
-    """`limit_bytes` bounds what is held altogether, uploads in flight included; None leaves it to the machine."""
+    """`limit_bytes` bounds the size of all extents together, including those that are being written. None sets no bound."""
 
     def __init__(self, new_id: NewId, limit_bytes: int | None = None) -> None:
         self._new_id = new_id
@@ -22,8 +23,11 @@ class MemoryExtents:
     async def close(self) -> None:
         pass
 
+    async def probe(self) -> None:
+        pass
+
     def new(self) -> "MemoryWriter":
-        extent = self._new_id()
+        extent = ExtentId(self._new_id())
         self._extents[extent] = bytearray()
         self._writing.add(extent)
         return MemoryWriter(self, extent)
@@ -35,6 +39,12 @@ class MemoryExtents:
         with memoryview(data) as view:
             for start in range(offset, offset + length, PIECE_BYTES):
                 yield bytes(view[start : min(start + PIECE_BYTES, offset + length)])
+
+    def read_now(self, extent: str, offset: int, length: int) -> bytes | None:
+        data = self._extents.get(extent)
+        if data is None or len(data) < offset + length:
+            return None
+        return bytes(memoryview(data)[offset : offset + length])
 
     def file(self, extent: str, offset: int, length: int) -> None:
         return None
@@ -62,7 +72,7 @@ class MemoryExtents:
 
 
 class MemoryWriter:
-    def __init__(self, store: MemoryExtents, extent: str) -> None:
+    def __init__(self, store: MemoryExtents, extent: ExtentId) -> None:
         self.id = extent
         self._store = store
 

@@ -1,4 +1,4 @@
-// @azure/storage-blob: what its users do with containers and with every kind of blob.
+// @azure/storage-blob: typical operations on containers and on every blob type.
 const assert = require("node:assert/strict");
 const { randomBytes } = require("node:crypto");
 const { Readable } = require("node:stream");
@@ -30,7 +30,7 @@ async function newBlob(content = "content", name = "blob") {
   return blob;
 }
 
-// Where pages begin and where the last byte of each range is: the library's `count` leaves that byte out.
+// First and last byte of each page range: the library's `count` does not include the last byte.
 const firstAndLast = (ranges) => ranges.map(({ offset, count }) => [offset, offset + count]);
 
 const textOf = async (blob, ...range) => (await blob.downloadToBuffer(...range)).toString();

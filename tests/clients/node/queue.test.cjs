@@ -1,4 +1,4 @@
-// @azure/storage-queue: queues, their messages and who may touch them.
+// @azure/storage-queue: queues, messages and authorization.
 const assert = require("node:assert/strict");
 const { test } = require("node:test");
 const { QueueClient, QueueSASPermissions, QueueServiceClient } = require("@azure/storage-queue");

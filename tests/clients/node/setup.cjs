@@ -1,16 +1,16 @@
-// What the scripts share: the account they talk to, names of their own, and a way to expect a refusal.
+// Shared by the scripts: the account, unique names, and a check for an expected error.
 const assert = require("node:assert/strict");
 const { randomUUID } = require("node:crypto");
 
 const { CONNECTION_STRING, ACCOUNT_NAME, ACCOUNT_KEY } = process.env;
 
-// No retries: the first answer counts.
+// No retries, so that the first response counts.
 const OPTIONS = { retryOptions: { maxTries: 1, maxRetries: 0 } };
 
-// Good for a container, a queue and a table.
+// Valid as the name of a container, a queue and a table.
 const uniqueName = () => `js${randomUUID().replaceAll("-", "")}`;
 
-// Azure's answer is a status and a code. Answers to HEAD and to conditions of a read have no body, but always the header.
+// An error has a status and a code. Responses to HEAD and 304 have no body, but always the header.
 const refused = (promise, status, code) =>
   assert.rejects(promise, (error) => {
     const sent = error.code ?? error.details?.errorCode ?? error.details?.odataError?.code;
@@ -18,7 +18,7 @@ const refused = (promise, status, code) =>
     return true;
   });
 
-// All that an asynchronous iterator gives.
+// All items of an asynchronous iterator.
 const all = async (iterator) => {
   const items = [];
   for await (const item of iterator) items.push(item);

@@ -1,1 +1,1 @@
-"""What is stored: one struct per noun, with its key and version."""
+"""Stored records: one struct for each kind, with its key, its version and its life cycle."""

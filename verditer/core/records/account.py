@@ -1,7 +1,8 @@
-"""What an account has set for a service: the document behind Get and Set Service Properties."""
+"""The properties of a service of an account: the document of Get and Set Service Properties."""
 
 import msgspec
 
+from verditer.core.records.lifecycle import Lifecycle, Reset, Root
 from verditer.core.records.record import Record
 
 
@@ -19,7 +20,7 @@ class Logging(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     retention: Retention = Retention()
 
 
-class Metrics(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
+class MetricsSettings(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     version: str = "1.0"
     enabled: bool = False
     include_apis: bool | None = None
@@ -41,16 +42,28 @@ class StaticWebsite(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     error_document_404_path: str | None = None
 
 
+class ProtocolSettings(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
+    """How clients of the File service connect. None where no request has set a value."""
+
+    smb_multichannel: bool | None = None
+    smb_encryption_required: bool | None = None
+    nfs_encryption_required: bool | None = None
+
+
 class ServiceProperties(Record, tag=1, frozen=True, kw_only=True):
+    """What Set Service Properties stored for one service of an account: logging, metrics, CORS rules, default version."""
+
     TABLE = "service_properties"
     KEY = ("account", "service")
+    LIFECYCLE = Lifecycle(parent=Root.ACCOUNT, extents=None, owns=(), expiry=None, reset=Reset.REMOVED)
 
     account: str
     service: str
     logging: Logging = Logging()
-    hour_metrics: Metrics = Metrics()
-    minute_metrics: Metrics = Metrics()
+    hour_metrics: MetricsSettings = MetricsSettings()
+    minute_metrics: MetricsSettings = MetricsSettings()
     cors: tuple[CorsRule, ...] = ()
     default_service_version: str | None = None
     delete_retention: Retention = Retention()
     static_website: StaticWebsite = StaticWebsite()
+    protocol_settings: ProtocolSettings = ProtocolSettings()  # of the File service

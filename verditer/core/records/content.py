@@ -1,22 +1,23 @@
-"""Where the bytes of a blob are: beside its record when small, otherwise slices of extents, or pieces that change in place.
+"""The content of blobs: inline bytes when small, otherwise slices of extents, or intervals that change in place.
 
-Content has an id of its own, so that metadata, leases and listings never move bytes. One blob record owns one content
+A content has an id of its own, so that metadata, leases and listings never move bytes. One blob record owns one content
 (invariant 5); a snapshot receives a content of its own that names the same extents. The content of append and page blobs is
-made of `Piece` rows instead, which a blob and its snapshots share: each sees it through a `View` of its own.
-`services/blob/pieces.py` keeps these rows and explains them.
+made of `Interval` rows instead, which a blob and its snapshots share. Each of them sees the rows through its own `ContentView`.
+`services/content/intervals.py` keeps these rows and explains them.
 """
 
 from typing import ClassVar
 
 import msgspec
 
+from verditer.core.records.lifecycle import ExtentId, ExtentNames, Lifecycle, Reset, Root
 from verditer.core.records.record import Record
 
 
 class Slice(msgspec.Struct, frozen=True, array_like=True):
     """A run of bytes inside an extent."""
 
-    extent: str
+    extent: ExtentId
     offset: int
     length: int
 
@@ -26,6 +27,7 @@ class Inline(Record, tag=1, frozen=True, kw_only=True):
 
     TABLE = "inline"
     KEY = ("content_id",)
+    LIFECYCLE = Lifecycle(parent=Root.CONTENT, extents=None, owns=(), expiry=None, reset=Reset.REMOVED)
 
     content_id: int
     data: bytes
@@ -36,6 +38,7 @@ class Layout(Record, tag=1, frozen=True, kw_only=True):
 
     TABLE = "layout"
     KEY = ("content_id", "start")
+    LIFECYCLE = Lifecycle(parent=Root.CONTENT, extents=ExtentNames("slices.extent"), owns=(), expiry=None, reset=Reset.REMOVED)
 
     content_id: int
     start: int
@@ -47,6 +50,7 @@ class BlockRun(Record, tag=1, frozen=True, kw_only=True):
 
     TABLE = "block_run"
     KEY = ("content_id", "first")
+    LIFECYCLE = Lifecycle(parent=Root.CONTENT, extents=None, owns=(), expiry=None, reset=Reset.REMOVED)
 
     content_id: int
     first: int
@@ -54,100 +58,138 @@ class BlockRun(Record, tag=1, frozen=True, kw_only=True):
 
 
 class Garbage(Record, tag=1, frozen=True, kw_only=True):
-    """An extent that no record names since `since`. The collector removes it once no read that began earlier is running."""
+    """An extent that no record names since the tick `since`. The collector removes it when no earlier read is running."""
 
     TABLE = "garbage"
     KEY = ("since", "extent")
+    LIFECYCLE = Lifecycle(
+        parent=Root.STORE, extents=ExtentNames("extent", released="since"), owns=(), expiry=None, reset=Reset.KEPT
+    )
 
     since: int
-    extent: str
+    extent: ExtentId
 
 
 class SharedGarbage(Garbage, tag=1, frozen=True, kw_only=True):
-    """The same of an extent that another content may name as well: only the sweep, which reads all names, can tell."""
+    """An extent that a content no longer names, and that another content may name. The sweep, which reads all names, decides."""
 
     TABLE = "shared_garbage"
+    LIFECYCLE = Lifecycle(
+        parent=Root.STORE, extents=ExtentNames("extent", released="since"), owns=(), expiry=None, reset=Reset.KEPT
+    )
 
 
-class Pieces(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
-    """What the record of an append or page blob knows of its pieces. `small_bytes` counts those that live in rows."""
+class IntervalMap(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
+    """What the record that owns a content of intervals stores about them. `inline_bytes` counts the bytes kept in rows. No
+    current interval ends behind `end`; in a row of an earlier release it is None, and unknown."""
 
-    epoch: int  # when the last snapshot was taken: pieces written from then on carry this number
-    view: int  # the record sees the pieces that were there at this moment
-    small_bytes: int = 0
+    epoch: int  # when the last snapshot was taken: intervals written from then on carry this number
+    view: int  # the record sees the intervals that existed at this moment
+    inline_bytes: int = 0
+    group: int | None = None  # views that this content shares with others: the id of a share, whose snapshots see all its files
+    end: int | None = None
 
 
-class Piece(Record, tag=1, frozen=True, kw_only=True):
-    """A run of bytes in the current state of a content: in `data` when small, else `length` bytes of an extent."""
+class ExtentReferences(Record, tag=1, frozen=True, kw_only=True):
+    """How many intervals of a content are in one extent. When the last is removed, the extent becomes garbage."""
+
+    TABLE = "extent_use"
+    KEY = ("content_id", "extent")
+    LIFECYCLE = Lifecycle(parent=Root.CONTENT, extents=ExtentNames("extent"), owns=(), expiry=None, reset=Reset.REMOVED)
+
+    content_id: int
+    extent: ExtentId
+    count: int
+
+
+class Interval(Record, tag=1, frozen=True, kw_only=True):
+    """A run of bytes in the current state of a content: in `data` when small, else `length` bytes of an extent.
+
+    A row with neither is a mark: its range was cleared in its epoch and reads as zeros. The difference to a snapshot tells it."""
 
     TABLE = "piece"
     KEY: ClassVar[tuple[str, ...]] = ("content_id", "start")
+    LIFECYCLE = Lifecycle(
+        parent=Root.CONTENT, extents=ExtentNames("extent", counted_in=ExtentReferences), owns=(), expiry=None, reset=Reset.REMOVED
+    )
 
     content_id: int
     start: int
     length: int
     epoch: int
     data: bytes = b""
-    extent: str | None = None
+    extent: ExtentId | None = None
     offset: int = 0
 
     @property
     def end(self) -> int:
         return self.start + self.length
 
+    @property
+    def is_mark(self) -> bool:
+        return self.extent is None and not self.data
 
-class FormerPiece(Piece, tag=1, frozen=True, kw_only=True):
-    """A piece that was written over or cleared in epoch `died`, and that a snapshot still sees."""
+
+class FormerInterval(Interval, tag=1, frozen=True, kw_only=True):
+    """An interval that was overwritten or cleared in epoch `replaced_in`, and that a snapshot still sees."""
 
     TABLE = "former_piece"
-    KEY = ("content_id", "start", "died")
+    KEY = ("content_id", "start", "replaced_in")
+    LIFECYCLE = Lifecycle(
+        parent=Root.CONTENT, extents=ExtentNames("extent", counted_in=ExtentReferences), owns=(), expiry=None, reset=Reset.REMOVED
+    )
 
-    died: int
+    replaced_in: int
 
 
-class SmallPiece(Record, tag=1, frozen=True, kw_only=True):
-    """Says that the piece at `start` has its bytes in its row, so that these are found without walking the others."""
+class InlineInterval(Record, tag=1, frozen=True, kw_only=True):
+    """Index entry: the interval at `start` keeps its bytes in its row. Compaction finds these without reading the others."""
 
     TABLE = "small_piece"
     KEY = ("content_id", "start")
+    LIFECYCLE = Lifecycle(parent=Root.CONTENT, extents=None, owns=(), expiry=None, reset=Reset.REMOVED)
 
     content_id: int
     start: int
     length: int
 
 
-class View(Record, tag=1, frozen=True, kw_only=True):
-    """Somebody sees this content as it was at `view`. `scope` is the lock under which its pieces change."""
+class ContentView(Record, tag=1, frozen=True, kw_only=True):
+    """A record sees this content as it was at `view`. `scope` is the lock under which the intervals change."""
 
     TABLE = "content_view"
     KEY = ("content_id", "view")
+    LIFECYCLE = Lifecycle(parent=Root.CONTENT, extents=None, owns=(), expiry=None, reset=Reset.REMOVED)
 
     content_id: int
     view: int
     scope: tuple[str, ...]
+    group: int | None = None  # as in `IntervalMap`
 
 
-class ClosedView(View, tag=1, frozen=True, kw_only=True):
-    """A view that is gone. The collector removes the pieces that nobody else sees."""
+class ClosedContentView(ContentView, tag=1, frozen=True, kw_only=True):
+    """A view whose record was deleted. The collector removes the intervals that no other view sees."""
 
     TABLE = "closed_content_view"
+    LIFECYCLE = Lifecycle(parent=Root.CONTENT, extents=None, owns=(), expiry=None, reset=Reset.REMOVED)
 
 
-class ExtentUse(Record, tag=1, frozen=True, kw_only=True):
-    """How many pieces of a content are in one extent. With the last one the extent becomes garbage."""
+class ContentEnd(Record, tag=1, frozen=True, kw_only=True):
+    """The content has no live owner since this epoch of its group: later views of the group do not see its intervals."""
 
-    TABLE = "extent_use"
-    KEY = ("content_id", "extent")
+    TABLE = "content_end"
+    KEY = ("content_id",)
+    LIFECYCLE = Lifecycle(parent=Root.CONTENT, extents=None, owns=(), expiry=None, reset=Reset.REMOVED)
 
     content_id: int
-    extent: str
-    count: int
+    epoch: int
 
 
 class SharedContent(Record, tag=1, frozen=True, kw_only=True):
-    """A copy names extents that pieces of this content are in, so that the last piece to go frees none."""
+    """A copy names extents of this content as well, so removing the last interval must not free an extent."""
 
     TABLE = "shared_content"
     KEY = ("content_id",)
+    LIFECYCLE = Lifecycle(parent=Root.CONTENT, extents=None, owns=(), expiry=None, reset=Reset.REMOVED)
 
     content_id: int

@@ -1,18 +1,26 @@
-"""Migrations: from whatever a store holds to what this program expects. Pure: an engine brings what it found, runs what it gets.
+"""Migrations bring a store to the schema that this program expects. They do no I/O: `plan` returns SQL for the engine to run.
 
-A store's schema version is the number of the last step it has taken; an empty store has version 0. A step is added when a
-former program must not open the store any more. A new record class alone is no step: its table appears at the next start.
+A store's schema version is the number of the last step that was run on it; an empty store has version 0. A change needs a step if
+an earlier program must not open the store any more. A new record class needs none: its table is created at the next start.
 """
 
 from collections.abc import Callable, Collection, Sequence
 
 from verditer.core.records.record import Record
 from verditer.partition.engine import EngineUnavailable
-from verditer.partition.migrations import s0001_store, s0002_documents, s0003_text
-from verditer.partition.migrations.dialect import POSTGRES, SQLITE, Dialect, unsifted_index
+from verditer.partition.migrations import (
+    s0001_store,
+    s0002_documents,
+    s0003_text,
+    s0004_names,
+    s0005_message_counts,
+    s0006_volatile_opens,
+    s0007_rare_properties,
+)
+from verditer.partition.migrations.dialect import POSTGRES, SQLITE, Dialect, large_index
 
 Step = Callable[[Collection[str], Dialect], Sequence[str]]
-"""What has to be done in a store that has these tables."""
+"""The statements that one step needs in a store that has these tables."""
 
 __all__ = ["POSTGRES", "SQLITE", "VERSION_QUERY", "plan"]
 
@@ -21,6 +29,10 @@ STEPS: tuple[tuple[int, Step], ...] = (
     (1, s0001_store.statements),
     (2, s0002_documents.statements),
     (3, s0003_text.statements),
+    (4, s0004_names.statements),
+    (5, s0005_message_counts.statements),
+    (6, s0006_volatile_opens.statements),
+    (7, s0007_rare_properties.statements),
 )
 # fmt: on
 
@@ -29,13 +41,10 @@ VERSION_QUERY = "SELECT value FROM store WHERE name = 'schema'"  # only where th
 
 
 def plan(version: int, tables: Collection[str], records: Sequence[type[Record]], dialect: Dialect) -> list[str]:
-    """The statements that make a store of this version, with these tables, one of `VERSION` with a table for every record."""
+    """The statements that bring a store from this version and these tables to `VERSION`, with a table for every record class."""
     if version > VERSION:
         raise EngineUnavailable(f"the store has schema version {version}; this verditer knows up to {VERSION}")
     statements = [statement for number, step in STEPS if number > version for statement in step(tables, dialect)]
-    if "counter" not in tables:
-        columns = f"key {dialect.bytes_type} PRIMARY KEY, value BIGINT NOT NULL"
-        statements.append(f"CREATE TABLE counter ({columns}){dialect.table_options}")
     for kind in records:
         if kind.TABLE not in tables:
             statements += _table(kind, dialect)
@@ -46,10 +55,14 @@ def plan(version: int, tables: Collection[str], records: Sequence[type[Record]],
 
 def _table(kind: type[Record], dialect: Dialect) -> list[str]:
     blob = dialect.bytes_type
+    volatile = dialect.volatile if kind.LIFECYCLE.volatile else ""
     rank = f"rank {blob} NOT NULL, " if kind.RANK else ""
-    statements = [f'CREATE TABLE "{kind.TABLE}" (key {blob} PRIMARY KEY, {rank}body {blob} NOT NULL){dialect.table_options}']
+    statements = [
+        f'CREATE {volatile}TABLE IF NOT EXISTS "{kind.TABLE}" (key {blob} PRIMARY KEY, {rank}body {blob} NOT NULL)'
+        f"{dialect.table_options}"
+    ]
     if kind.RANK:
         statements.append(f'CREATE INDEX "{kind.TABLE}_rank" ON "{kind.TABLE}" (rank)')
-    if kind.SIFTED and dialect.unsifted:
-        statements.append(unsifted_index(kind.TABLE, dialect))
+    if kind.DOCUMENT and dialect.is_too_large:
+        statements.append(large_index(kind.TABLE, dialect))
     return statements

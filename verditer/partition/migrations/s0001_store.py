@@ -1,4 +1,4 @@
-"""Step 1: what a store knows about itself, and which ticks its processes have reserved (`partition/ticks.py`)."""
+"""Step 1: the schema version and clock offset of a store, and the ticks that its processes have reserved (`core/clock.py`)."""
 
 from collections.abc import Collection, Sequence
 

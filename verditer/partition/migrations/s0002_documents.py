@@ -1,7 +1,7 @@
-"""Step 2: no document of an entity, below 64 KiB, is of a length that is a multiple of 256 (`padded` in `core/records/table.py`),
-for the embedded engine's sieve would not find what is in it. Other engines have no sieve.
+"""Step 2: the embedded engine's prefilter reads a record up to the first NUL, so no document below 64 KiB has a length that is a
+multiple of 256 (`without_nul` in `partition/sqlite/prefilter.py`). PostgreSQL has no prefilter.
 
-In such a record the third byte is C5, and behind it are the bytes of the document's length, of which the second is 0.
+In such a record the third byte is C5, followed by the two bytes of the document's length, of which the second is 0.
 """
 
 from collections.abc import Collection, Sequence
@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 from verditer.partition.migrations.dialect import SQLITE, Dialect
 
 _DIGITS = "hex(substr(body, 4, 1))"
-_VALUE = "instr('123456789ABCDEF', substr({}, {}, 1))"  # of a hexadecimal digit: 0 is not found
+_VALUE = "instr('123456789ABCDEF', substr({}, {}, 1))"  # of a hexadecimal digit; 0 is not found, and `instr` returns 0
 _LENGTH = f"256 * (16 * {_VALUE.format(_DIGITS, 1)} + {_VALUE.format(_DIGITS, 2)})"
 
 

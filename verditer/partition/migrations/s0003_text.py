@@ -1,13 +1,16 @@
-"""Step 3: entities are text to the embedded engine, whose sieve then looks at them where they are, without a copy; and an index
-knows those that it cannot look into (`partition/sqlite_sieve.py`). Other engines have no sieve.
+"""Step 3: the embedded engine stores entities as text, which its prefilter reads in place, without a copy. An index lists those
+that are too large for the prefilter (`partition/sqlite/prefilter.py`). PostgreSQL has no prefilter.
 """
 
 from collections.abc import Collection, Sequence
 
-from verditer.partition.migrations.dialect import Dialect, unsifted_index
+from verditer.partition.migrations.dialect import SQLITE, Dialect
 
 
 def statements(tables: Collection[str], dialect: Dialect) -> Sequence[str]:
-    if not dialect.unsifted or "entity" not in tables:
+    if dialect is not SQLITE or "entity" not in tables:
         return ()
-    return ("UPDATE entity SET body = CAST(body AS TEXT)", unsifted_index("entity", dialect))
+    return (
+        "UPDATE entity SET body = CAST(body AS TEXT)",
+        f"CREATE INDEX entity_unsifted ON entity (key) WHERE {dialect.is_too_large}",
+    )

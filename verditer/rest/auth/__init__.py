@@ -1,26 +1,23 @@
-"""Who is calling: a request becomes a `Grant`, or a refusal. What the grant is good for, `core.grant.admit` decides.
+"""Who is calling: a request becomes a `Grant`, or an error. `core.grant.admit` decides what the grant allows.
 
-`shared_key`, `sas`, `delegation`, `oauth` and `anonymous` are the schemes; nothing here reads a record: the pipeline brings
-the account and, when a scheme asks for it, what the container says (`container_access`) or a delegation key (`key_value`).
+The schemes are `shared_key`, `sas`, `delegation`, `oauth` and `anonymous`. Nothing here reads a record: the pipeline passes the
+account and two functions, which read what a container says about its callers (`read_access`) and a delegation key (`key_value`).
 """
 
 from dataclasses import replace
 from enum import Enum
-from typing import Literal
 
 from verditer.core.errors import Code, StorageError
 from verditer.core.grant import Grant
 from verditer.rest.address import Address
 from verditer.rest.auth import anonymous, delegation, oauth, sas, shared_key
 from verditer.rest.auth.signature import authentication_failed
-from verditer.rest.auth.target import holder_of
-from verditer.rest.message import Request
+from verditer.rest.http.message import Request
+from verditer.rest.service import Service
 from verditer.services.account import Account
 
-Service = Literal["blob", "queue", "table", "file"]
 
-
-class Credentials(Enum):
+class CredentialKind(Enum):
     SHARED_KEY = "Shared Key or Shared Key Lite"
     SAS = "shared access signature"
     DELEGATION_SAS = "user delegation SAS"
@@ -34,41 +31,41 @@ async def authenticate(
     service: Service,
     account: Account,
     now: int,
-    container_access: anonymous.Access,
+    read_access: anonymous.Access,
     trust: oauth.Trust | None = None,
     key_value: delegation.KeyValue | None = None,
 ) -> Grant:
-    """`container_access` is awaited for anonymous callers and for a SAS that names a stored access policy, never else."""
+    """`read_access` is awaited only for anonymous callers and for a SAS that names a stored access policy."""
     scheme = scheme_of(request, address)
-    if scheme is Credentials.SAS:
+    if scheme is CredentialKind.SAS:
         token = sas.token_of(address, service, account)
         if token.policy:
-            token = sas.with_policy(token, await container_access(account.name, holder_of(address, service)))
+            token = sas.with_policy(token, await read_access(account.name, service.policies.holder(address)))
         sas.check_circumstances(token, request, service, now)
         return token.grant
-    if scheme is Credentials.SHARED_KEY:
+    if scheme is CredentialKind.SHARED_KEY:
         return shared_key.authenticate(request, address, service, account, now)
-    if scheme is Credentials.BEARER:
+    if scheme is CredentialKind.BEARER:
         return await oauth.authenticate(request, address, service, account, now, trust)
-    if scheme is Credentials.DELEGATION_SAS:
+    if scheme is CredentialKind.DELEGATION_SAS:
         return await delegation.authenticate(request, address, service, account, now, trust, key_value)
-    grant = await anonymous.authenticate(request, address, service, container_access)
-    return grant if trust is None else replace(grant, challenge=trust.challenge)
+    grant = await anonymous.authenticate(request, address, service, read_access)
+    return grant if trust is None else replace(grant, authorization_uri=trust.authorization_uri)
 
 
-def scheme_of(request: Request, address: Address) -> Credentials:
+def scheme_of(request: Request, address: Address) -> CredentialKind:
     authorization = request.headers.get("authorization")
     if authorization is None:
         if "sig" not in address.query:
-            return Credentials.ANONYMOUS
-        return Credentials.DELEGATION_SAS if "skoid" in address.query else Credentials.SAS
+            return CredentialKind.ANONYMOUS
+        return CredentialKind.DELEGATION_SAS if "skoid" in address.query else CredentialKind.SAS
     scheme = authorization.partition(" ")[0].lower()
     if "sig" in address.query:
         if scheme == "bearer" and "skoid" in address.query and "sduoid" in address.query:
-            return Credentials.DELEGATION_SAS  # good for one user only, who has to say so
+            return CredentialKind.DELEGATION_SAS  # it is for one user, whose bearer token comes with it
         raise authentication_failed("A request carries an Authorization header or a shared access signature, not both.")
     if scheme in ("sharedkey", "sharedkeylite"):
-        return Credentials.SHARED_KEY
+        return CredentialKind.SHARED_KEY
     if scheme == "bearer":
-        return Credentials.BEARER
+        return CredentialKind.BEARER
     raise StorageError(Code.InvalidAuthenticationInfo)

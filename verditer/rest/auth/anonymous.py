@@ -1,23 +1,19 @@
-"""Callers without credentials: they reach what the container's public access level opens, which `admit` then decides."""
+"""Callers without credentials: they reach what the public access level of a container opens, which `admit` decides."""
 
 from collections.abc import Awaitable, Callable
 
 from verditer.core.grant import ContainerAccess, Grant, Scheme
 from verditer.rest.address import Address
-from verditer.rest.auth.target import target_of
-from verditer.rest.message import Request
+from verditer.rest.auth.signature import stated_version
+from verditer.rest.http.message import Request
+from verditer.rest.service import Service
 
 Access = Callable[[str, str], Awaitable[ContainerAccess | None]]
-"""What a container, queue or table of an account says about its callers."""
+"""(account, container, queue or table) → what it says about its callers."""
 
 
-async def authenticate(
-    request: Request,
-    address: Address,
-    service: str,
-    container_access: Access,
-) -> Grant:
-    container, _ = target_of(address)
-    access = await container_access(address.account, container) if container and service == "blob" else None
-    version = request.headers.get("x-ms-version") or request.outer_version or address.query.get("api-version", "")
-    return Grant(scheme=Scheme.ANONYMOUS, reach=(access.public_access or "") if access else "", version=version)
+async def authenticate(request: Request, address: Address, service: Service, read_access: Access) -> Grant:
+    container = service.policies.holder(address) if service.anonymous else ""
+    access = await read_access(address.account, container) if container else None
+    reach = (access.public_access or "") if access is not None else ""
+    return Grant(scheme=Scheme.ANONYMOUS, reach=reach, version=stated_version(request, address))

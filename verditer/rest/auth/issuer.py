@@ -1,7 +1,7 @@
 """The development issuer: it signs tokens that this server trusts, so that a test needs no identity provider.
 
-Its key lives in the data folder, readable by its owner alone. The admin port hands out tokens (`POST /control/token`, with
-`--test-control`) and the public key (`GET /oauth/jwks`).
+Its key is in the data folder, readable by its owner alone, or in the database that several servers share. The admin port issues
+tokens (`POST /control/token`, with `--test-control`) and publishes the public key (`GET /oauth/jwks`).
 """
 
 import base64
@@ -10,8 +10,8 @@ import hashlib
 import json
 import os
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -28,9 +28,9 @@ ISSUER = f"https://verditer.invalid/{TENANT}"
 
 
 class DevelopmentIssuer:
-    def __init__(self, folder: Path | None) -> None:
-        """Without a folder the key is forgotten at the end."""
-        self._key = ec.generate_private_key(ec.SECP256R1()) if folder is None else _kept_key(folder / "development.key")
+    def __init__(self, folder: Path | None = None, *, private_key: bytes | None = None) -> None:
+        """Without a folder the key is the given one, or a new one."""
+        self._key = _stored_key(folder / "development.key") if folder is not None else _loaded(private_key or new_private_key())
         numbers = self._key.public_key().public_numbers()
         public = {
             "crv": "P-256",
@@ -39,10 +39,10 @@ class DevelopmentIssuer:
             "y": _text(numbers.y.to_bytes(32, "big")),
         }
         self._key_id = _text(hashlib.sha256(_json(public)).digest())  # its thumbprint, RFC 7638
-        self.jwks: dict[str, Any] = {"keys": [public | {"kid": self._key_id, "use": "sig", "alg": "ES256"}]}
+        self.jwks: dict[str, list[dict[str, str]]] = {"keys": [public | {"kid": self._key_id, "use": "sig", "alg": "ES256"}]}
 
     def trust(self, audiences: frozenset[str] = frozenset()) -> Trust:
-        """Plain HTTP from this machine is fine: whoever could listen there could read the key too."""
+        """Plain HTTP from this machine is allowed: a process that can listen there can also read the key."""
         return Trust(
             keys=FixedKeys(KeySet.parse(_json(self.jwks))),
             issuers=(ISSUER,),
@@ -61,27 +61,37 @@ class DevelopmentIssuer:
         return f"{signed}.{_text(r.to_bytes(32, 'big') + s.to_bytes(32, 'big'))}"
 
 
-def _kept_key(path: Path) -> ec.EllipticCurvePrivateKey:
-    """Made when missing. Of two processes that start at once, both use the key of the one that was first."""
+def _stored_key(path: Path) -> ec.EllipticCurvePrivateKey:
+    """The stored key, made when it is missing. Two processes that start at once use the key of the first."""
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
-        made = ec.generate_private_key(ec.SECP256R1())
         with tempfile.NamedTemporaryFile(dir=path.parent) as file:  # mode 0600
-            file.write(made.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+            file.write(new_private_key())
             file.flush()
             os.fsync(file.fileno())
             with contextlib.suppress(FileExistsError):
                 os.link(file.name, path)
-    with contextlib.suppress(ValueError, TypeError):
-        key = load_pem_private_key(path.read_bytes(), None)
-        if isinstance(key, ec.EllipticCurvePrivateKey):
-            return key
-    raise ValueError(f"{path} is not the key of a development issuer; remove it to get a new one")
+    try:
+        return _loaded(path.read_bytes())
+    except (ValueError, TypeError):
+        raise ValueError(f"{path} is not the key of a development issuer; remove it to get a new one") from None
+
+
+def new_private_key() -> bytes:
+    """A new key in PEM."""
+    return ec.generate_private_key(ec.SECP256R1()).private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+
+
+def _loaded(pem: bytes) -> ec.EllipticCurvePrivateKey:
+    key = load_pem_private_key(pem, None)
+    if not isinstance(key, ec.EllipticCurvePrivateKey):
+        raise ValueError("not a key on an elliptic curve")
+    return key
 
 
 def _text(data: bytes) -> str:
     return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
 
 
-def _json(document: dict[str, Any]) -> bytes:
+def _json(document: Mapping[str, object]) -> bytes:
     return json.dumps(document, separators=(",", ":")).encode()

@@ -9,13 +9,10 @@ import base64
 import binascii
 import json
 import logging
-import time
-import urllib.request
-from collections.abc import Callable
-from http.client import HTTPException
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes
@@ -26,6 +23,8 @@ from verditer.core.dates import seconds
 from verditer.core.errors import Code, StorageError
 from verditer.rest.auth import jwt
 from verditer.rest.auth.jwt import Claims, InvalidToken, Jwt
+from verditer.rest.outbound.client import HttpClient, RequestFailed
+from verditer.rest.outbound.urls import parse_url
 
 logger = logging.getLogger("verditer")
 
@@ -89,7 +88,7 @@ class FixedKeys:
 class LoadedKeys:
     """A key set that is loaded when first needed, again when it is old, and when a token names a key it does not hold."""
 
-    def __init__(self, source: str, load: Callable[[], bytes]) -> None:
+    def __init__(self, source: str, load: Callable[[], Awaitable[bytes]]) -> None:
         self._source = source
         self._load = load
         self._keys: KeySet | None = None
@@ -108,9 +107,9 @@ class LoadedKeys:
             if not self._tried or now >= self._tried + RETRY:
                 self._tried = now
                 try:
-                    self._keys = KeySet.parse(await asyncio.to_thread(self._load))
+                    self._keys = KeySet.parse(await self._load())
                     self._loaded = now
-                except (OSError, ValueError, HTTPException) as problem:
+                except (OSError, ValueError, RequestFailed) as problem:
                     logger.warning("the keys of the token issuer cannot be loaded from %s: %s", self._source, problem)
             if self._keys is None:
                 raise StorageError(Code.ServerBusy, message="The keys of the token issuer are not available for now.")
@@ -118,12 +117,13 @@ class LoadedKeys:
 
 
 def keys_from(source: str) -> LoadedKeys:
-    """`source` is a URL or the path of a file. What can be known to be wrong is a ValueError now."""
-    parts = urlsplit(source)
-    if parts.scheme in ("https", "http") and parts.hostname:
-        if parts.scheme == "http" and parts.hostname not in _LOOPBACK:
+    """`source` is a URL or the path of a file. A source that cannot work raises ValueError at once."""
+    url = parse_url(source)
+    if url is not None:
+        if url.scheme == "http" and url.hostname not in _LOOPBACK:
             raise ValueError(f"{source}: keys are fetched with https, or with http from this machine")
-        return LoadedKeys(source, lambda: fetch(source))
+        client = HttpClient(concurrency=1)  # its own: copies that wait for a slow server must not delay authentication
+        return LoadedKeys(source, lambda: fetch(client, url))
     path = Path(source)
     try:
         KeySet.parse(_read(path))
@@ -131,7 +131,7 @@ def keys_from(source: str) -> LoadedKeys:
         raise ValueError(f"{source} cannot be read: {error.strerror}") from None
     except ValueError as error:
         raise ValueError(f"{source}: {error}") from None
-    return LoadedKeys(source, lambda: _read(path))
+    return LoadedKeys(source, lambda: asyncio.to_thread(_read, path))
 
 
 def _read(path: Path) -> bytes:
@@ -139,24 +139,20 @@ def _read(path: Path) -> bytes:
         return file.read(MAX_JWKS_BYTES)
 
 
-class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    def redirect_request(self, *arguments: Any) -> None:
-        return None
-
-
-def fetch(url: str) -> bytes:
-    """Bounded in time and size, and never redirected: the operator named the place to trust."""
-    deadline = time.monotonic() + FETCH_SECONDS
-    opener = urllib.request.build_opener(_NoRedirects)
-    with opener.open(url, timeout=FETCH_SECONDS) as response:
+async def fetch(client: HttpClient, url: SplitResult) -> bytes:
+    """The document at a URL. Time and size are limited, and a redirect is an error: the operator named the place to trust."""
+    answer = await client.get(url, {}, total_seconds=FETCH_SECONDS)
+    try:
+        if answer.status != 200:
+            raise ValueError(f"the answer is {answer.status} {answer.reason}")
         document = b""
-        while piece := response.read1(65536):
-            document += piece
+        while chunk := await answer.read():
+            document += chunk
             if len(document) > MAX_JWKS_BYTES:
                 raise ValueError("the document is too long")
-            if time.monotonic() > deadline:
-                raise TimeoutError("the document did not arrive in time")
         return document
+    finally:
+        answer.close()
 
 
 def _key(row: dict[str, Any]) -> tuple[str | None, frozenset[str], PublicKey] | None:

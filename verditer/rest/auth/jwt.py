@@ -1,9 +1,9 @@
-"""JSON Web Tokens as text: taken apart and read, never trusted. Signatures are `jwks.py`'s business, claims `oauth.py`'s."""
+"""JSON Web Tokens as text: parsed and not trusted. `jwks.py` verifies signatures, `oauth.py` checks claims."""
 
 import base64
 import re
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
@@ -12,18 +12,18 @@ from verditer.core.dates import TICKS_PER_SECOND, UNIX_EPOCH
 T = TypeVar("T")
 
 MAX_TOKEN = 32 * 1024
-_LAST_SECOND = 253_402_300_799  # the end of the year 9999: beyond it a time is a mistake or an attack
+_LAST_SECOND = 253_402_300_799  # the end of the year 9999, the last that a time can have
 _BASE64URL = re.compile(r"[A-Za-z0-9_-]+")
 
 
 class InvalidToken(Exception):
-    """The text says what is wrong, in words that a client may see."""
+    """The text says what is wrong; the client may see it."""
 
 
 class _Header(msgspec.Struct, frozen=True):
     alg: str
     kid: str | None = None
-    crit: Any = None  # extensions that have to be understood: none is
+    crit: object = None  # extensions that the server would have to understand; it understands none
 
 
 class _Payload(msgspec.Struct, frozen=True):

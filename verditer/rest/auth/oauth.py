@@ -1,7 +1,7 @@
 """Bearer tokens: a JSON Web Token that a trusted issuer has signed for storage. `Trust` says which issuers and audiences.
 
-Who may verify a signature is behind `Keys`: a key set from a file or URL (`jwks.py`), the development issuer (`issuer.py`),
-or nobody (`Unverified`, Azurite's `--oauth basic`). Roles are not modelled: a valid token is good for every data operation.
+`Keys` verifies signatures: by a key set from a file or URL (`jwks.py`), by the key of the development issuer (`issuer.py`), or
+not at all (`Unverified`, Azurite's `--oauth basic`). Roles are not modelled: a valid token permits every data operation.
 """
 
 import ipaddress
@@ -11,13 +11,14 @@ from functools import lru_cache
 from typing import Protocol
 
 from verditer.core.dates import rfc1123
-from verditer.core.errors import Code, StorageError
-from verditer.core.grant import Grant, Scheme, User
+from verditer.core.errors import Code, StorageError, TokenIssuer
+from verditer.core.grant import AUTHORIZATION_URI, Grant, Scheme, User
 from verditer.rest.address import Address
 from verditer.rest.auth import jwt
 from verditer.rest.auth.jwt import Claims, InvalidToken
-from verditer.rest.auth.signature import authentication_failed
-from verditer.rest.message import Request
+from verditer.rest.auth.signature import authentication_failed, stated_version
+from verditer.rest.http.message import Request
+from verditer.rest.service import Service
 from verditer.services.account import Account
 
 RESOURCE = "https://storage.azure.com"
@@ -36,11 +37,11 @@ _CHALLENGE_SINCE = "2019-12-12"
 
 class Keys(Protocol):
     async def claims_of(self, token: str, now: int) -> Claims:
-        """What the token says, when its signature holds; InvalidToken when it does not."""
+        """The claims of the token if its signature is valid; otherwise InvalidToken."""
 
 
 class Unverified:
-    """Believes every token. Azurite does so, hence `--oauth basic`; whoever reaches the port can write one."""
+    """Accepts every token, as Azurite does with `--oauth basic`. Every client that reaches the port can write one."""
 
     async def claims_of(self, token: str, now: int) -> Claims:
         return jwt.parse(token).claims
@@ -55,43 +56,40 @@ class Trust:
     authorization_uri: str
     allow_http: bool = False  # from this machine, that is
 
-    @property
-    def challenge(self) -> str:
-        """Clients read two things from it: the tenant, first in the path of the URI, and for which resource to ask."""
-        return f"Bearer authorization_uri={self.authorization_uri} resource_id={RESOURCE}"
-
 
 def basic_trust(audiences: frozenset[str], *, allow_http: bool) -> Trust:
-    """Azurite's meaning of `--oauth basic`: the token has to look right."""
+    """Azurite's meaning of `--oauth basic`: the claims are checked and the signature is not."""
     return Trust(
         keys=Unverified(),
         issuers=_CLOUD_ISSUERS,
         as_azurite=True,
         audiences=audiences,
-        authorization_uri="https://login.microsoftonline.com/common/oauth2/authorize",
+        authorization_uri=AUTHORIZATION_URI,
         allow_http=allow_http,
     )
 
 
 def authorization_uri_of(issuer: str) -> str:
-    """Where a client would ask for a token. Entra ID issues under one name and is asked under another."""
+    """Where a client asks for a token. Entra ID issues tokens under one host name and is asked under another."""
     entra = _ENTRA.fullmatch(issuer)
     root = f"https://login.microsoftonline.com/{entra[1]}" if entra is not None else issuer.rstrip("/")
     return f"{root}/oauth2/authorize"
 
 
 async def authenticate(
-    request: Request, address: Address, service: str, account: Account, now: int, trust: Trust | None
+    request: Request, address: Address, service: Service, account: Account, now: int, trust: Trust | None
 ) -> Grant:
     claims = await claims_of(request, address, service, account, now, trust)
     return Grant(scheme=Scheme.BEARER, user=User(oid=claims.oid, tid=claims.tid))
 
 
-async def claims_of(request: Request, address: Address, service: str, account: Account, now: int, trust: Trust | None) -> Claims:
-    """What the request's token says of its bearer, or a refusal."""
+async def claims_of(
+    request: Request, address: Address, service: Service, account: Account, now: int, trust: Trust | None
+) -> Claims:
+    """The claims of the request's token, or an error."""
     if trust is None:
         raise authentication_failed("This server trusts no issuer of bearer tokens: see --oauth and --oauth-issuer.")
-    version = request.headers.get("x-ms-version") or request.outer_version or address.query.get("api-version", "")
+    version = stated_version(request, address)
     if version < _BEARER_SINCE:
         raise authentication_failed("Authentication scheme Bearer is not supported in this version.")
     if not request.secure and not (trust.allow_http and _is_loopback(request.peer)):
@@ -101,7 +99,7 @@ async def claims_of(request: Request, address: Address, service: str, account: A
         raise StorageError(Code.InvalidAuthenticationInfo)
     try:
         claims = await trust.keys.claims_of(token, now)
-        _check(claims, trust, service, account.name, now)
+        _check(claims, trust, service.name, account.name, now)
     except InvalidToken as problem:
         raise _refusal(str(problem), version, trust) from None
     return claims
@@ -119,7 +117,7 @@ def _check(claims: Claims, trust: Trust, service: str, account: str, now: int) -
 
 
 def _is_for_storage(audience: str, trust: Trust, service: str, account: str) -> bool:
-    """Storage as such, this very account, or what the operator named."""
+    """The audience is storage in general, this account, or one that the operator named."""
     name = audience.removesuffix("/")
     if name in (RESOURCE, _APPLICATION) or audience in trust.audiences:
         return True
@@ -131,8 +129,7 @@ def _is_for_storage(audience: str, trust: Trust, service: str, account: str) -> 
 def _refusal(detail: str, version: str, trust: Trust) -> StorageError:
     if version < _CHALLENGE_SINCE:
         return authentication_failed(detail)
-    headers = {"WWW-Authenticate": trust.challenge}
-    return StorageError(Code.InvalidToken, details={"AuthenticationErrorDetail": detail}, headers=headers)
+    return StorageError(Code.InvalidToken, reason=detail, details=TokenIssuer(trust.authorization_uri))
 
 
 @lru_cache(maxsize=1024)

@@ -1,7 +1,7 @@
 """Shared Key and Shared Key Lite: the caller holds an account key and signs each request with it.
 
-The string to sign is rebuilt from the request as it was sent. Blob, queue and file share one form, table has its own.
-Clients differ in two respects, so there are up to four readings of a request: see `_header_orders` and `_paths`.
+The string to sign is rebuilt from the request as it was sent, in the form that the row of the service names. Clients differ
+in two respects, so a request has up to four readings: see `_header_orders` and `_paths`.
 """
 
 from collections.abc import Iterator
@@ -12,7 +12,8 @@ from verditer.core.grant import Grant, Scheme
 from verditer.core.limits import CLOCK_SKEW_SECONDS
 from verditer.rest.address import Address
 from verditer.rest.auth.signature import authentication_failed, matches
-from verditer.rest.message import Request
+from verditer.rest.http.message import Request
+from verditer.rest.service import Service
 from verditer.services.account import Account
 
 _SIGNED_HEADERS = (
@@ -31,12 +32,12 @@ _SIGNED_HEADERS = (
 _SIGNED_HEADERS_LITE = ("content-md5", "content-type", "date")
 _EVERYTHING = Grant(scheme=Scheme.KEY)
 
-# Azure's own sorting of header names ignores hyphen and apostrophe at first, and ranks the others in this order.
+# Azure sorts header names without hyphens and apostrophes first, and ranks the other characters in this order.
 _RANKS = "!#$%&*.^_`|~+0123456789abcdefghijklmnopqrstuvwxyz"
 _RANK_OF = {ord(character): rank + 1 for rank, character in enumerate(_RANKS)} | {ord("-"): None, ord("'"): None}
 
 
-def authenticate(request: Request, address: Address, service: str, account: Account, now: int) -> Grant:
+def authenticate(request: Request, address: Address, service: Service, account: Account, now: int) -> Grant:
     lite, name, signature = _authorization(request.headers["authorization"])
     if name != account.name:
         raise authentication_failed(f"The Authorization header names the account '{name}', the request '{account.name}'.")
@@ -52,18 +53,28 @@ def authenticate(request: Request, address: Address, service: str, account: Acco
     )
 
 
-def strings_to_sign(request: Request, address: Address, service: str, *, lite: bool) -> Iterator[str]:
+def strings_to_sign(request: Request, address: Address, service: Service, *, lite: bool) -> Iterator[str]:
     """Every reading of the request, the likeliest first."""
     for path in _paths(address):
-        root = f"/{address.account}{path}"
-        if service == "table":
-            yield _table_form(request, address, root, lite=lite)
-            continue
-        version = request.headers.get("x-ms-version", request.outer_version)
-        lines = [request.method, *_signed_headers(request.headers, version, lite=lite)]
-        resource = _with_comp(root, address) if lite else _with_query(root, address)
-        for names in _header_orders(request.headers, version):
-            yield "\n".join([*lines, *(f"{name}:{_as_sent(request.headers[name])}" for name in names), resource])
+        yield from service.strings_to_sign(request, address, f"/{address.account}{path}", lite)
+
+
+def standard_strings(request: Request, address: Address, root: str, lite: bool) -> Iterator[str]:
+    """The form of Blob, Queue and File."""
+    version = request.headers.get("x-ms-version", request.outer_version)
+    lines = [request.method, *_signed_headers(request.headers, version, lite=lite)]
+    resource = _with_comp(root, address) if lite else _with_query(root, address)
+    for names in _header_orders(request.headers, version):
+        yield "\n".join([*lines, *(f"{name}:{_as_sent(request.headers[name])}" for name in names), resource])
+
+
+def table_strings(request: Request, address: Address, root: str, lite: bool) -> Iterator[str]:
+    """Table signs no x-ms headers, and its date line is never empty."""
+    headers = request.headers
+    signed = [headers.get("x-ms-date") or headers.get("date", ""), _with_comp(root, address)]
+    if not lite:
+        signed = [request.method, headers.get("content-md5", ""), headers.get("content-type", ""), *signed]
+    yield "\n".join(signed)
 
 
 def _authorization(header: str) -> tuple[bool, str, str]:
@@ -105,7 +116,7 @@ def _signed_headers(headers: dict[str, str], version: str, *, lite: bool) -> lis
 
 
 def _header_orders(headers: dict[str, str], version: str) -> Iterator[list[str]]:
-    """Names of the x-ms headers by code point, as most clients sort them; then as Azure does, where that differs."""
+    """The names of the x-ms headers by code point, as most clients sort them; then in Azure's order, where that differs."""
     keep_empty = version >= "2016-05-31"
     names = sorted(name for name, value in headers.items() if name.startswith("x-ms-") and (value or keep_empty))
     yield names
@@ -115,7 +126,7 @@ def _header_orders(headers: dict[str, str], version: str) -> Iterator[list[str]]
 
 
 def azure_order(name: str) -> tuple[str, str]:
-    """A sort key: the ranked characters first; among equals, the one where hyphen or apostrophe comes later."""
+    """A sort key: the ranked characters decide first; among equals, the name whose hyphen or apostrophe comes later is first."""
     ignored = "".join("2" if character == "'" else "3" if character == "-" else "0" for character in name)
     return name.translate(_RANK_OF), ignored + "1"
 
@@ -126,15 +137,6 @@ def _with_query(root: str, address: Address) -> str:
 
 def _with_comp(root: str, address: Address) -> str:
     return f"{root}?comp={address.query['comp']}" if "comp" in address.query else root
-
-
-def _table_form(request: Request, address: Address, root: str, *, lite: bool) -> str:
-    """Table signs no x-ms headers, and its date line is never empty."""
-    headers = request.headers
-    signed = [headers.get("x-ms-date") or headers.get("date", ""), _with_comp(root, address)]
-    if not lite:
-        signed = [request.method, headers.get("content-md5", ""), headers.get("content-type", ""), *signed]
-    return "\n".join(signed)
 
 
 def _as_sent(text: str) -> str:

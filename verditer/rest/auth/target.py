@@ -1,11 +1,14 @@
-"""Which container and blob a request is about, for those who decide on access. The operation must act on the same two."""
+"""Which container and blob decide about access, and which resource holds the access policies.
+
+The operation must act on the same container and blob that were checked here.
+"""
 
 from verditer.core.names import ROOT_CONTAINER
 from verditer.rest.address import Address, is_root_blob
 
 
 def target_of(address: Address) -> tuple[str, str]:
-    """Container and blob, "" where there is none. `/name` is a container with `restype`, and a blob in `$root` without."""
+    """Container and blob, "" where there is none. `/name` is a container if `restype` is sent, else a blob in `$root`."""
     segments = address.segments
     if len(segments) == 2:
         return segments[0], segments[1]
@@ -16,10 +19,15 @@ def target_of(address: Address) -> tuple[str, str]:
     return segments[0], ""
 
 
-def holder_of(address: Address, service: str) -> str:
-    """The container, queue or table whose stored access policies a SAS may name."""
-    if service == "blob":
-        return target_of(address)[0]
-    if service == "table":
-        return address.query.get("tn", "")
+def container_of(address: Address) -> str:
+    return target_of(address)[0]
+
+
+def first_segment(address: Address) -> str:
+    """The queue or the share."""
     return address.segments[0] if address.segments else ""
+
+
+def table_of_token(address: Address) -> str:
+    """The table that a SAS names."""
+    return address.query.get("tn", "")

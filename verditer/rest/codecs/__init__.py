@@ -1,1 +1,1 @@
-"""Bodies on the wire: XML documents to values and back."""
+"""Wire forms of bodies, headers and identifiers: text to values and back."""

@@ -1,19 +1,18 @@
-"""Block lists: the document Put Block List brings and the one Get Block List answers."""
+"""Block lists: the request document of Put Block List and the response document of Get Block List."""
 
 import base64
 import binascii
-from typing import Any
 
 from verditer.core.errors import Code, StorageError
 from verditer.core.limits import MAX_BLOCK_ID
 from verditer.rest.codecs.xml import parse, render
 from verditer.services.blob.answers import BlockLists
-from verditer.services.blob.blocklist import Search
+from verditer.services.blob.kinds.blocklist import Search
 
 _SEARCHES = {search.value: search for search in Search}
 
 
-def parse_block_list(document: bytes) -> dict[str, Any]:
+def parse_block_list(document: bytes) -> dict[str, object]:
     blocks: list[tuple[Search, bytes]] = []
     length: int | None = None
     for child in parse(document, "BlockList"):
@@ -37,7 +36,7 @@ def _block_id(text: str) -> bytes:
     return decoded
 
 
-def render_block_lists(lists: BlockLists, exchange: object) -> bytes:
+def render_block_lists(lists: BlockLists, decoded: object) -> bytes:
     parts = []
     if lists.committed is not None:
         parts.append(_render("CommittedBlocks", lists.committed))

@@ -1,16 +1,15 @@
 """Get User Delegation Key: the KeyInfo document of the request and the UserDelegationKey document of the answer."""
 
 import base64
-from typing import Any
 from xml.etree.ElementTree import Element
 
 from verditer.core.dates import iso, parse_iso
-from verditer.core.errors import Code, StorageError
 from verditer.rest.codecs.xml import element, parse, render, required, text_of
+from verditer.rest.wire_errors import invalid_node
 from verditer.services.delegation import UserDelegationKey
 
 
-def parse_key_info(document: bytes) -> dict[str, Any]:
+def parse_key_info(document: bytes) -> dict[str, object]:
     root = parse(document, "KeyInfo")
     start = text_of(root, "Start")
     return {
@@ -24,11 +23,11 @@ def _moment(root: Element, name: str) -> int:
     text = required(root, name)
     ticks = parse_iso(text)
     if ticks is None:
-        raise StorageError(Code.InvalidXmlNodeValue, details={"XmlNodeName": name, "XmlNodeValue": text})
+        raise invalid_node(name, text)
     return ticks
 
 
-def render_delegation_key(result: UserDelegationKey, exchange: object) -> bytes:
+def render_delegation_key(result: UserDelegationKey, decoded: object) -> bytes:
     key = result.key
     delegated = element("SignedDelegatedUserTid", key.delegated_tid) if key.delegated_tid else ""
     return render(

@@ -1,4 +1,4 @@
-"""multipart/mixed and application/http: a body that holds requests, and one that holds their answers.
+"""multipart/mixed and application/http: bodies that contain requests, and bodies that contain their responses.
 
 Reading is lenient, as Azure is: line ends of either kind, a last boundary that lacks its dashes, headers of any case.
 """
@@ -9,17 +9,19 @@ from http import HTTPStatus
 
 import msgspec
 
-from verditer.core.caches import remember
+from verditer.core.caches import bounded_cache
 from verditer.core.errors import Code, StorageError
-from verditer.core.limits import MAX_HEADERS, MAX_PART_HEAD, MAX_TARGET
-from verditer.rest.message import Response
+from verditer.core.limits import KIB
+from verditer.rest.http.message import Response
+from verditer.rest.http.wire import MAX_HEADERS, MAX_TARGET
 
 _BOUNDARY = re.compile(r'multipart/mixed\s*;.*?\bboundary\s*=\s*(?:"([^"]+)"|([^\s;]+))', re.IGNORECASE)
-_MOST_PARTS = 1000  # more than any batch may have: whatever follows is left in one piece
+_MAX_PARTS = 1000  # more than any batch may have; the rest of the body stays one part
+_MAX_PART_HEAD = 16 * KIB  # bytes of the headers of a request within a batch, which may hold hundreds of requests
 _REASONS = {int(status): status.phrase for status in HTTPStatus}
 
 
-class Part(msgspec.Struct, frozen=True):
+class MultipartPart(msgspec.Struct, frozen=True):
     """Header names in lower case. Parts may share one dictionary of headers: it is read only."""
 
     headers: Mapping[str, str]
@@ -27,7 +29,7 @@ class Part(msgspec.Struct, frozen=True):
 
 
 class InnerRequest(msgspec.Struct, frozen=True):
-    """`fields` are the lines of its headers as they came."""
+    """A request within a batch. `fields` are its header lines as they were sent."""
 
     method: str
     target: str
@@ -55,20 +57,20 @@ def boundary_of(content_type: str) -> str:
     return match[1] or match[2]
 
 
-def is_multipart(part: Part) -> bool:
+def is_multipart(part: MultipartPart) -> bool:
     return part.headers.get("content-type", "").lower().startswith("multipart/mixed")
 
 
-def parse_parts(body: bytes, boundary: str) -> list[Part]:
-    return [Part(*_head_and_body(piece)) for piece in split_parts(body, boundary)]
+def parse_parts(body: bytes, boundary: str) -> list[MultipartPart]:
+    return [MultipartPart(*_head_and_body(piece)) for piece in split_parts(body, boundary)]
 
 
 def split_parts(body: bytes, boundary: str) -> list[bytes]:
-    """The parts between the boundaries; whatever stands before the first and behind the last is ignored. The line break before
+    """The parts between the boundaries; text before the first and after the last is ignored. The line break before
     a boundary belongs to the boundary."""
     mark = b"\n--" + boundary.encode()
     parts: list[list[bytes]] = []
-    for piece in (b"\n" + body.removesuffix(b"\n")).split(mark, _MOST_PARTS)[1:]:
+    for piece in (b"\n" + body.removesuffix(b"\n")).split(mark, _MAX_PARTS)[1:]:
         line, _, content = piece.partition(b"\n")
         kind = line.rstrip(b" \t\r")
         if kind == b"--":
@@ -76,12 +78,12 @@ def split_parts(body: bytes, boundary: str) -> list[bytes]:
         if not kind:
             parts.append([content])
         elif parts:
-            parts[-1] += (mark, piece)  # a line that only begins as a boundary does
+            parts[-1] += (mark, piece)  # a line that only begins like a boundary
     texts = [b"".join(pieces).lstrip(b"\r\n").removesuffix(b"\r") for pieces in parts]
     return [text for text in texts if text]
 
 
-def parse_request(part: Part) -> InnerRequest:
+def parse_request(part: MultipartPart) -> InnerRequest:
     """The request inside an application/http part."""
     return InnerRequest.of(*cut(part.body.lstrip()))
 
@@ -92,7 +94,7 @@ def _head_and_body(text: bytes) -> tuple[Mapping[str, str], bytes]:
 
 
 def cut(text: bytes) -> tuple[bytes, bytes]:
-    """What stands before the first blank line, and what behind it; lines end with LF, with or without CR."""
+    """The parts before and after the first blank line; lines end with LF, with or without CR."""
     at, behind = text.find(b"\n\r\n"), 3
     other = text.find(b"\n\n", 0, at + 1 if at >= 0 else len(text))
     if other >= 0:
@@ -100,10 +102,10 @@ def cut(text: bytes) -> tuple[bytes, bytes]:
     return (text[:at], text[at + behind :]) if at >= 0 else (text, b"")
 
 
-@remember(256, 1024)  # the parts of a batch mostly have the same headers
+@bounded_cache(256, 1024)  # most parts of a batch have the same headers
 def headers_of(head: bytes) -> Mapping[str, str]:
-    """Where a name comes twice its values are joined, as they are outside of batches."""
-    if len(head) > MAX_PART_HEAD or head.count(b"\n") > MAX_HEADERS:
+    """The values of a repeated name are joined, as in requests outside of batches."""
+    if len(head) > _MAX_PART_HEAD or head.count(b"\n") > MAX_HEADERS:
         raise StorageError(Code.InvalidInput)
     headers: dict[str, str] = {}
     for line in head.decode("latin-1").split("\n"):
@@ -115,7 +117,7 @@ def headers_of(head: bytes) -> Mapping[str, str]:
 
 
 def render_changeset(answers: Iterable[Response | bytes], guid: str) -> bytes:
-    """Answers as responses, or as text already."""
+    """The responses may be bytes already."""
     inner = f"changesetresponse_{guid}"
     return (
         f"--batchresponse_{guid}\r\nContent-Type: multipart/mixed; boundary={inner}\r\n\r\n".encode()
@@ -125,12 +127,12 @@ def render_changeset(answers: Iterable[Response | bytes], guid: str) -> bytes:
 
 
 def render_answer(answer: Response, guid: str) -> bytes:
-    """One answer directly in the batch: a query."""
+    """One response directly in the batch: that of a query."""
     return _parts([answer], f"batchresponse_{guid}")
 
 
 def render_batch(answers: Iterable[tuple[str | None, Response]], guid: str) -> tuple[bytes, str]:
-    """Answers side by side, each under the Content-ID of its request; and the boundary between them."""
+    """The responses, each with the Content-ID of its request; and the boundary between them."""
     boundary = f"batchresponse_{guid}"
     parts = []
     for content_id, response in answers:
@@ -157,6 +159,6 @@ def _answer(response: Response) -> bytes:
 
 
 def head_text(status: int, headers: Iterable[tuple[str, str]]) -> str:
-    """A status line and some headers; an empty line has to follow."""
+    """A status line and headers; the caller appends the empty line."""
     lines = "".join([f"{name}: {value}\r\n" for name, value in headers])
     return f"HTTP/1.1 {status} {_REASONS.get(status, 'Unknown')}\r\n{lines}"

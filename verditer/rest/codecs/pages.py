@@ -4,9 +4,9 @@ from verditer.rest.codecs.xml import element, render
 from verditer.services.blob.answers import PageRange, PageRanges
 
 
-def render_page_ranges(page: PageRanges, exchange: object) -> bytes:
+def render_page_ranges(page: PageRanges, decoded: object) -> bytes:
     rows = "".join([_range(one) for one in page.ranges])
-    marker = element("NextMarker", page.next_marker) if page.next_marker else ""
+    marker = element("NextMarker", page.next_marker) if page.next_marker is not None else ""
     return render(f"<PageList>{rows}{marker}</PageList>")
 
 

@@ -1,17 +1,17 @@
 """Stored access policies: the SignedIdentifiers document of Get and Set ACL, the same for every service."""
 
 from collections.abc import Iterable
-from typing import Any
 from xml.etree.ElementTree import Element
 
 from verditer.core.dates import iso, parse_iso
 from verditer.core.errors import Code, StorageError
 from verditer.core.records.container import AccessPolicy
 from verditer.rest.codecs.xml import element, parse, render, required, text_of
+from verditer.rest.wire_errors import invalid_node
 from verditer.services.blob.answers import ContainerState
 
 
-def parse_policies(document: bytes) -> dict[str, Any]:
+def parse_policies(document: bytes) -> dict[str, object]:
     """An empty body means no policies."""
     if not document.strip():
         return {"policies": ()}
@@ -39,11 +39,11 @@ def _moment(node: Element, name: str) -> int | None:
         return None
     ticks = parse_iso(text)
     if ticks is None:
-        raise StorageError(Code.InvalidXmlNodeValue, details={"XmlNodeName": name, "XmlNodeValue": text})
+        raise invalid_node(name, text)
     return ticks
 
 
-def render_policies(state: ContainerState, exchange: object) -> bytes:
+def render_policies(state: ContainerState, decoded: object) -> bytes:
     return render_policy_list(state.container.policies)
 
 
@@ -53,7 +53,7 @@ def render_policy_list(policies: Iterable[AccessPolicy]) -> bytes:
 
 
 def _render(policy: AccessPolicy) -> str:
-    """Only what was given comes back."""
+    """Only fields that were set are shown."""
     fields = (
         ("Start", None if policy.start is None else iso(policy.start)),
         ("Expiry", None if policy.expiry is None else iso(policy.expiry)),

@@ -1,26 +1,43 @@
 """Service properties and stats: the StorageServiceProperties document, parsed section by section and rendered whole."""
 
 import re
+from collections.abc import Callable, Mapping
 from itertools import chain
-from typing import Any
 from xml.etree.ElementTree import Element
 
 from verditer.core.dates import rfc1123
 from verditer.core.errors import Code, StorageError
 from verditer.core.limits import MAX_CORS_RULES, MAX_CORS_TEXT
-from verditer.core.records.account import CorsRule, Logging, Metrics, Retention, ServiceProperties, StaticWebsite
+from verditer.core.records.account import (
+    CorsRule,
+    Logging,
+    MetricsSettings,
+    ProtocolSettings,
+    Retention,
+    ServiceProperties,
+    StaticWebsite,
+)
 from verditer.rest.codecs.xml import boolean, element, parse, render, required, text_of, truth
+from verditer.rest.wire_errors import RestError, invalid_node, missing_node
 from verditer.services.properties import ServiceStats
 
 _METHODS = frozenset({"DELETE", "GET", "HEAD", "MERGE", "PATCH", "POST", "OPTIONS", "PUT"})
 
 
-def parse_properties(document: bytes) -> dict[str, Any]:
-    """A section that is missing is missing from the result too, and so keeps its setting."""
+def parse_properties(document: bytes) -> dict[str, object]:
+    """A section that the document lacks is not in the result, so the stored section stays."""
+    return _parse(document, _SECTIONS)
+
+
+def parse_file_properties(document: bytes) -> dict[str, object]:
+    return _parse(document, _FILE_SECTIONS)
+
+
+def _parse(document: bytes, readers: Mapping[str, tuple[str, Callable[[Element], object]]]) -> dict[str, object]:
     root = parse(document, "StorageServiceProperties")
-    sections: dict[str, Any] = {}
+    sections: dict[str, object] = {}
     for child in root:
-        reader = _SECTIONS.get(child.tag)
+        reader = readers.get(child.tag)
         if reader is None:
             raise StorageError(Code.InvalidXmlDocument)
         field, read = reader
@@ -38,12 +55,12 @@ def _logging(node: Element) -> Logging:
     )
 
 
-def _metrics(node: Element) -> Metrics:
+def _metrics(node: Element) -> MetricsSettings:
     enabled = boolean(node, "Enabled")
     apis = text_of(node, "IncludeAPIs")
     if enabled and apis is None:
         raise StorageError(Code.InvalidXmlDocument)
-    return Metrics(
+    return MetricsSettings(
         version=required(node, "Version"),
         enabled=enabled,
         include_apis=truth("IncludeAPIs", apis) if apis is not None and enabled else None,
@@ -54,7 +71,7 @@ def _metrics(node: Element) -> Metrics:
 def _retention_of(node: Element) -> Retention:
     policy = node.find("RetentionPolicy")
     if policy is None:
-        raise StorageError(Code.MissingRequiredXmlNode, details={"XmlNodeName": "RetentionPolicy"})
+        raise missing_node("RetentionPolicy")
     return _retention(policy)
 
 
@@ -65,7 +82,7 @@ def _retention(node: Element) -> Retention:
     if enabled and days is None:
         raise StorageError(Code.InvalidXmlDocument)
     if days is not None and (not days.isdigit() or not 1 <= int(days) <= 365):
-        raise StorageError(Code.InvalidXmlNodeValue, details={"XmlNodeName": "Days", "XmlNodeValue": days})
+        raise invalid_node("Days", days)
     return Retention(
         enabled=enabled,
         days=int(days) if enabled and days is not None else None,
@@ -85,12 +102,12 @@ def _cors_rule(node: Element) -> CorsRule:
         raise StorageError(Code.InvalidXmlDocument)
     age = required(node, "MaxAgeInSeconds")
     if re.fullmatch(r"[0-9]{1,9}", age) is None:
-        raise StorageError(Code.InvalidXmlNodeValue, details={"XmlNodeName": "MaxAgeInSeconds", "XmlNodeValue": age})
+        raise invalid_node("MaxAgeInSeconds", age)
     methods = _comma_list(required(node, "AllowedMethods"))
     origins = _comma_list(required(node, "AllowedOrigins"))
     headers = [_comma_list(required(node, name)) for name in ("AllowedHeaders", "ExposedHeaders")]
     if not origins or not methods or not _METHODS.issuperset(methods):
-        raise StorageError(Code.InvalidXmlNodeValue, details={"XmlNodeName": "AllowedMethods"})
+        raise RestError(Code.InvalidXmlNodeValue, {"XmlNodeName": "AllowedMethods"})
     if len(origins) > 64 or any(map(_are_too_many, headers)) or any(len(text) > 256 for text in chain(origins, *headers)):
         raise StorageError(Code.InvalidXmlDocument)
     return CorsRule(
@@ -103,7 +120,7 @@ def _cors_rule(node: Element) -> CorsRule:
 
 
 def _are_too_many(names: tuple[str, ...]) -> bool:
-    """Names of headers; those that end with a star are prefixes, and a star alone is a name."""
+    """Names of headers. A name that ends with a star is a prefix; a star alone is a name."""
     prefixes = sum(name.endswith("*") and name != "*" for name in names)
     return prefixes > 2 or len(names) - prefixes > 64
 
@@ -122,13 +139,31 @@ def _static_website(node: Element) -> StaticWebsite:
 
 
 def _version(node: Element) -> str:
-    """Empty means: none any more."""
+    """An empty element removes the default version."""
     text = (node.text or "").strip()
     if text and re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", text) is None:
-        raise StorageError(Code.InvalidXmlNodeValue, details={"XmlNodeName": "DefaultServiceVersion", "XmlNodeValue": text})
+        raise invalid_node("DefaultServiceVersion", text)
     return text
 
 
+def _protocol_settings(node: Element) -> ProtocolSettings:
+    for protocol in node:
+        known = _PROTOCOL_SETTINGS.get(protocol.tag, ())
+        if not known or any(setting.tag not in known for setting in protocol):
+            raise StorageError(Code.InvalidXmlDocument)
+    return ProtocolSettings(
+        smb_multichannel=_setting(node, "SMB/Multichannel", "Enabled"),
+        smb_encryption_required=_setting(node, "SMB/EncryptionInTransit", "Required"),
+        nfs_encryption_required=_setting(node, "NFS/EncryptionInTransit", "Required"),
+    )
+
+
+def _setting(node: Element, path: str, name: str) -> bool | None:
+    found = node.find(path)
+    return None if found is None else boolean(found, name)
+
+
+_PROTOCOL_SETTINGS = {"SMB": ("Multichannel", "EncryptionInTransit"), "NFS": ("EncryptionInTransit",)}
 _SECTIONS = {
     "Logging": ("logging", _logging),
     "HourMetrics": ("hour_metrics", _metrics),
@@ -138,28 +173,62 @@ _SECTIONS = {
     "DeleteRetentionPolicy": ("delete_retention", _retention),
     "StaticWebsite": ("static_website", _static_website),
 }
+_FILE_SECTIONS = {
+    "HourMetrics": ("hour_metrics", _metrics),
+    "MinuteMetrics": ("minute_metrics", _metrics),
+    "Cors": ("cors", _cors),
+    "ProtocolSettings": ("protocol_settings", _protocol_settings),
+}
 
 
-def render_properties(properties: ServiceProperties, exchange: object) -> bytes:
-    logging = properties.logging
+def render_properties(properties: ServiceProperties, decoded: object) -> bytes:
+    """The sections of queues and tables. Blobs have more."""
+    return render(f"<StorageServiceProperties>{_common_sections(properties)}</StorageServiceProperties>")
+
+
+def render_file_properties(properties: ServiceProperties, decoded: object) -> bytes:
+    """Azure Files has no logging of its own. Settings that nobody has set are off."""
+    settings = properties.protocol_settings
+    return render(
+        f"<StorageServiceProperties>{_metrics_and_cors(properties)}<ProtocolSettings>"
+        f"<SMB><Multichannel><Enabled>{_bool(bool(settings.smb_multichannel))}</Enabled></Multichannel>"
+        f"{_encryption(settings.smb_encryption_required)}</SMB><NFS>{_encryption(settings.nfs_encryption_required)}</NFS>"
+        "</ProtocolSettings></StorageServiceProperties>"
+    )
+
+
+def _encryption(required: bool | None) -> str:
+    return f"<EncryptionInTransit><Required>{_bool(bool(required))}</Required></EncryptionInTransit>"
+
+
+def render_blob_properties(properties: ServiceProperties, decoded: object) -> bytes:
     version = properties.default_service_version
     website = properties.static_website
-    blob_only = (
-        f"{element('DefaultServiceVersion', version) if version else ''}"
+    return render(
+        f"<StorageServiceProperties>{_common_sections(properties)}{element('DefaultServiceVersion', version) if version else ''}"
         f"<DeleteRetentionPolicy>{_render_retention(properties.delete_retention)}</DeleteRetentionPolicy>"
         f"<StaticWebsite><Enabled>{_bool(website.enabled)}</Enabled>{_render_website(website)}</StaticWebsite>"
+        "</StorageServiceProperties>"
     )
-    return render(
-        "<StorageServiceProperties><Logging>"
-        f"<Version>{logging.version}</Version><Read>{_bool(logging.read)}</Read><Write>{_bool(logging.write)}</Write>"
+
+
+def _common_sections(properties: ServiceProperties) -> str:
+    logging = properties.logging
+    return (
+        f"<Logging><Version>{logging.version}</Version><Read>{_bool(logging.read)}</Read><Write>{_bool(logging.write)}</Write>"
         f"<Delete>{_bool(logging.delete)}</Delete><RetentionPolicy>{_render_retention(logging.retention)}</RetentionPolicy>"
-        f"</Logging>{_render_metrics('HourMetrics', properties.hour_metrics)}"
-        f"{_render_metrics('MinuteMetrics', properties.minute_metrics)}{_render_cors(properties.cors)}"
-        f"{blob_only if properties.service == 'blob' else ''}</StorageServiceProperties>"
+        f"</Logging>{_metrics_and_cors(properties)}"
     )
 
 
-def _render_metrics(name: str, metrics: Metrics) -> str:
+def _metrics_and_cors(properties: ServiceProperties) -> str:
+    return (
+        f"{_render_metrics('HourMetrics', properties.hour_metrics)}"
+        f"{_render_metrics('MinuteMetrics', properties.minute_metrics)}{_render_cors(properties.cors)}"
+    )
+
+
+def _render_metrics(name: str, metrics: MetricsSettings) -> str:
     apis = f"<IncludeAPIs>{_bool(metrics.include_apis)}</IncludeAPIs>" if metrics.include_apis is not None else ""
     return (
         f"<{name}><Version>{metrics.version}</Version><Enabled>{_bool(metrics.enabled)}</Enabled>{apis}"
@@ -202,7 +271,7 @@ def _bool(value: bool) -> str:
     return "true" if value else "false"
 
 
-def render_stats(stats: ServiceStats, exchange: object) -> bytes:
+def render_stats(stats: ServiceStats, decoded: object) -> bytes:
     return render(
         "<StorageServiceStats><GeoReplication><Status>live</Status>"
         f"<LastSyncTime>{rfc1123(stats.last_sync)}</LastSyncTime></GeoReplication></StorageServiceStats>"

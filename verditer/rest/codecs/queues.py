@@ -1,17 +1,17 @@
-"""Queues and messages as XML: pages of List Queues, message lists, and the one document a message arrives in."""
+"""Queues and messages as XML: pages of List Queues, message lists, and the document of Put Message and Update Message."""
 
-from typing import Any
 from xml.parsers import expat
 
 from verditer.core.dates import rfc1123
-from verditer.core.errors import Code, StorageError
+from verditer.core.errors import Code, Limit, StorageError
 from verditer.core.limits import MAX_MESSAGE_TEXT
 from verditer.core.records.queue import Message, Queue
 from verditer.rest.codecs.listings import service_endpoint
 from verditer.rest.codecs.policies import render_policy_list
+from verditer.rest.codecs.receipts import show_receipt
 from verditer.rest.codecs.xml import BOM, DECLARATION, element, render
-from verditer.rest.encode import Content
-from verditer.services.queue.current import show_receipt
+from verditer.rest.operation import StreamedContent
+from verditer.rest.stages import Decoded
 from verditer.services.queue.queues import QueuePage
 
 _ECHOES = (("prefix", "Prefix"), ("marker", "Marker"), ("maxresults", "MaxResults"))
@@ -28,24 +28,24 @@ USUAL_HEADS = frozenset(
 _RECEIPTS_SINCE = "2016-05-31"  # before this version Put Message answered without a body
 
 
-def parse_message(document: bytes) -> dict[str, Any]:
+def parse_message(document: bytes) -> dict[str, object]:
     text = plain_text(document)
     if text is None:
         text = parsed_text(document)
     size = len(text) if text.isascii() else len(text.encode())
     if size > MAX_MESSAGE_TEXT:
-        raise StorageError(Code.RequestBodyTooLarge, details={"MaxLimit": str(MAX_MESSAGE_TEXT)})
+        raise StorageError(Code.RequestBodyTooLarge, details=Limit(MAX_MESSAGE_TEXT))
     return {"text": text}
 
 
-def parse_changed_message(document: bytes) -> dict[str, Any]:
-    """No body: the text stays as it is."""
+def parse_changed_message(document: bytes) -> dict[str, object]:
+    """Without a body the text of the message stays."""
     return parse_message(document) if document else {}
 
 
 def plain_text(document: bytes) -> str | None:
-    """The text of a document as clients write it when nothing in the text needs care, Base64 for one; None for any other. This
-    is the hot path of every producer, and a parser takes five times as long."""
+    """The text of a document that has a usual form and needs no unescaping, such as Base64; None for any other document. Every
+    Put Message runs this, and a parser takes five times as long."""
     head, _, rest = document.partition(_OPENING)
     if head not in USUAL_HEADS or not rest.endswith(_CLOSING):
         return None
@@ -55,8 +55,8 @@ def plain_text(document: bytes) -> str | None:
 
 
 def parsed_text(document: bytes) -> str:
-    """What MessageText holds, to the last blank."""
-    reader = _Reader()
+    """The complete text of MessageText, including blanks at its ends."""
+    reader = _MessageTextReader()
     parser = expat.ParserCreate()
     parser.buffer_text = True
     parser.StartElementHandler = reader.start
@@ -72,8 +72,8 @@ def parsed_text(document: bytes) -> str:
     return "".join(reader.pieces)
 
 
-class _Reader:
-    """Follows the path QueueMessage, MessageText. Markup inside the text is dropped, its text kept."""
+class _MessageTextReader:
+    """Collects the text of QueueMessage/MessageText. Markup inside is dropped, its text is kept."""
 
     def __init__(self) -> None:
         self.pieces: list[str] | None = None
@@ -93,22 +93,22 @@ class _Reader:
         if self._path[:2] == ["QueueMessage", "MessageText"] and self.pieces is not None:
             self.pieces.append(data)
 
-    def doctype(self, *_: Any) -> None:
-        """No DTD, so no entities but XML's own."""
+    def doctype(self, *_: object) -> None:
+        """DTDs are refused, so only the predefined entities of XML exist."""
         raise StorageError(Code.InvalidXmlDocument)
 
 
-def render_put(message: Message, exchange: Any) -> bytes | Content:
-    if exchange.version < _RECEIPTS_SINCE:
-        return Content(b"", 0, 201)
-    return _list([_identity(message) + _hold(message)])
+def render_put(message: Message, decoded: Decoded) -> bytes | StreamedContent:
+    if decoded.version < _RECEIPTS_SINCE:
+        return StreamedContent(b"", 0, 201)
+    return _list([_identity(message) + _receipt(message)])
 
 
-def render_got(messages: list[Message], exchange: object) -> bytes:
-    return _list([_identity(message) + _hold(message) + _content(message) for message in messages])
+def render_got(messages: list[Message], decoded: object) -> bytes:
+    return _list([_identity(message) + _receipt(message) + _content(message) for message in messages])
 
 
-def render_peeked(messages: list[Message], exchange: object) -> bytes:
+def render_peeked(messages: list[Message], decoded: object) -> bytes:
     return _list([_identity(message) + _content(message) for message in messages])
 
 
@@ -126,7 +126,7 @@ def _identity(message: Message) -> str:
     )
 
 
-def _hold(message: Message) -> str:
+def _receipt(message: Message) -> str:
     return (
         f"<PopReceipt>{show_receipt(message.receipt)}</PopReceipt><TimeNextVisible>{rfc1123(message.visible)}</TimeNextVisible>"
     )
@@ -137,17 +137,17 @@ def _content(message: Message) -> str:
 
 
 def _element(name: str, text: str) -> str:
-    """A carriage return has to be written as a reference: a parser takes a plain one for a line feed."""
+    """A carriage return is written as a reference: a parser would read a plain one as a line feed."""
     return element(name, text).replace("\r", "&#xD;")
 
 
-def render_queues(page: QueuePage, exchange: Any) -> bytes:
-    query = exchange.address.query
+def render_queues(page: QueuePage, decoded: Decoded) -> bytes:
+    query = decoded.address.query
     echoes = "".join([element(name, query[key]) for key, name in _ECHOES if query.get(key)])
     metadata = _metadata if "metadata" in query.get("include", "").lower() else _nothing
     rows = "".join([f"<Queue>{element('Name', queue.name)}{metadata(queue)}</Queue>" for queue in page.queues])
     return render(
-        f'<EnumerationResults ServiceEndpoint="{service_endpoint(exchange)}">{echoes}'
+        f'<EnumerationResults ServiceEndpoint="{service_endpoint(decoded)}">{echoes}'
         f"{f'<Queues>{rows}</Queues>' if rows else '<Queues />'}{element('NextMarker', page.next_marker)}</EnumerationResults>"
     )
 
@@ -161,5 +161,5 @@ def _nothing(queue: Queue) -> str:
     return ""
 
 
-def render_acl(queue: Queue, exchange: object) -> bytes:
+def render_acl(queue: Queue, decoded: object) -> bytes:
     return render_policy_list(queue.policies)

@@ -1,4 +1,4 @@
-"""Structured bodies: content cut into segments, each followed by its CRC64, so that a transfer proves itself as it passes.
+"""Structured bodies: content in segments, each followed by its CRC64, so that a transfer is verified while it runs.
 
 The form is `x-ms-structured-body: XSM/1.0; properties=crc64`, on uploads and on downloads alike. It belongs to the wire: a
 service receives and returns plain content. `decode.py` puts a `StructuredBody` in front of an upload, `encode.py` calls
@@ -10,18 +10,18 @@ service receives and returns plain content. `decode.py` puts a `StructuredBody` 
 """
 
 import re
-from base64 import b64encode
 from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
 from struct import Struct
 
 from verditer.core.crc64 import crc64nvme
-from verditer.core.errors import Code, StorageError, invalid_header, missing_header
+from verditer.core.errors import Code, Digests, StorageError
 from verditer.core.limits import MIB
-from verditer.rest.message import Body, Request
+from verditer.rest.http.message import Body, Request
+from verditer.rest.wire_errors import invalid_header, missing_header
 
 HEADER, LENGTH_HEADER = "x-ms-structured-body", "x-ms-structured-content-length"
-SEGMENT_BYTES = 4 * MIB  # what Azure's SDKs send
+SEGMENT_BYTES = 4 * MIB  # the segment size of Azure's SDKs
 MAX_SEGMENTS = 0xFFFF
 
 _KNOWN = re.compile(r"XSM/1\.0\s*;\s*properties=crc64", re.IGNORECASE)
@@ -30,14 +30,14 @@ _MESSAGE, _SEGMENT, _FOOTER = Struct("<BQHH"), Struct("<HQ"), Struct("<Q")
 
 
 def check_form(request: Request) -> None:
-    """The form the request has, or wants back, is the one form there is."""
+    """Check that the request names the only form that exists."""
     form = request.headers[HEADER]
     if _KNOWN.fullmatch(form.strip()) is None:
         raise invalid_header(HEADER, form)
 
 
 def plain_body(request: Request) -> "StructuredBody":
-    """The content of an upload in this form."""
+    """A body that gives the content of a structured upload."""
     length = request.headers.get(LENGTH_HEADER)
     if length is None:
         raise missing_header(LENGTH_HEADER)
@@ -47,7 +47,7 @@ def plain_body(request: Request) -> "StructuredBody":
 
 
 class StructuredBody:
-    """A `Body` that gives the content of the one it reads. The last read raises when the message does not add up."""
+    """A `Body` that gives the content of the structured body it reads. The last read raises on a wrong length or checksum."""
 
     __slots__ = ("_body", "_decoder", "length")
 
@@ -78,7 +78,7 @@ class StructuredBody:
 
 
 class Decoder:
-    """Takes a message in pieces of any size and gives its content. What is wrong is refused as soon as it is seen."""
+    """Decodes a message that arrives in pieces of any size. An error is raised as soon as it is found."""
 
     def __init__(self, content_length: int, message_length: int | None) -> None:
         self._left = content_length  # content that no segment has announced yet
@@ -155,7 +155,7 @@ class Decoder:
 
 
 def encode(content: bytes | AsyncIterator[bytes], length: int) -> tuple[bytes | AsyncIterator[bytes], int]:
-    """The message that carries this content, and how long it is."""
+    """The structured message of this content, and its length."""
     encoder = Encoder(length)
     if isinstance(content, bytes):
         return b"".join([encoder.begin(), *encoder.feed(content)]), encoder.message_length
@@ -171,7 +171,7 @@ async def _stream(encoder: "Encoder", content: AsyncIterator[bytes]) -> AsyncIte
 
 
 class Encoder:
-    """Content of a known length becomes a message. Content of no bytes is one empty segment: SDKs look for a first one."""
+    """Encodes content of a known length. Empty content becomes one empty segment, because SDKs expect a first segment."""
 
     def __init__(self, length: int) -> None:
         self._length = length
@@ -216,11 +216,7 @@ def _message_length(content_length: int, segments: int) -> int:
 def _compare(specified: bytes, calculated: int) -> None:
     expected = _FOOTER.pack(calculated)
     if specified != expected:
-        details = {
-            "UserSpecifiedCrc64": b64encode(specified).decode(),
-            "ServerCalculatedCrc64": b64encode(expected).decode(),
-        }
-        raise StorageError(Code.Crc64Mismatch, details=details)
+        raise StorageError(Code.Crc64Mismatch, details=Digests(specified, expected))
 
 
 def _malformed(reason: str) -> StorageError:

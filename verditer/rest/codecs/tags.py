@@ -1,16 +1,17 @@
 """Tags on the wire: the Tags document of Get and Set Blob Tags, and the page of Find Blobs by Tags."""
 
-from typing import Any
 from xml.etree.ElementTree import Element
 
 from verditer.core.errors import Code, StorageError
 from verditer.core.tags import validate
 from verditer.rest.codecs.listings import service_endpoint
 from verditer.rest.codecs.xml import element, escape, parse, render
-from verditer.services.blob.tags import Found, FoundPage
+from verditer.rest.stages import Decoded
+from verditer.rest.wire_errors import missing_node
+from verditer.services.blob.tags import FoundPage, TaggedBlob
 
 
-def parse_tags(document: bytes) -> dict[str, Any]:
+def parse_tags(document: bytes) -> dict[str, object]:
     root = parse(document, "Tags")
     tag_set = root.find("TagSet")
     if tag_set is None or any(child.tag != "Tag" for child in tag_set):
@@ -20,14 +21,14 @@ def parse_tags(document: bytes) -> dict[str, Any]:
 
 
 def _text(tag: Element, name: str) -> str:
-    """Blanks count: they are part of a tag."""
+    """Blanks are part of a tag."""
     child = tag.find(name)
     if child is None:
-        raise StorageError(Code.MissingRequiredXmlNode, details={"XmlNodeName": name})
+        raise missing_node(name)
     return child.text or ""
 
 
-def render_tags(tags: dict[str, str], exchange: object) -> bytes:
+def render_tags(tags: dict[str, str], decoded: object) -> bytes:
     return render(f"<Tags>{tag_set(tags)}</Tags>")
 
 
@@ -36,14 +37,14 @@ def tag_set(tags: dict[str, str]) -> str:
     return f"<TagSet>{rows}</TagSet>" if rows else "<TagSet />"
 
 
-def render_found(page: FoundPage, exchange: Any) -> bytes:
+def render_found(page: FoundPage, decoded: Decoded) -> bytes:
     rows = "".join([_found(found) for found in page.blobs])
     return render(
-        f'<EnumerationResults ServiceEndpoint="{escape(service_endpoint(exchange))}">{element("Where", page.where)}'
+        f'<EnumerationResults ServiceEndpoint="{escape(service_endpoint(decoded))}">{element("Where", page.where)}'
         f"<Blobs>{rows}</Blobs>{element('NextMarker', page.next_marker)}</EnumerationResults>"
     )
 
 
-def _found(found: Found) -> str:
+def _found(found: TaggedBlob) -> str:
     name, container = element("Name", found.blob), element("ContainerName", found.container)
     return f"<Blob>{name}{container}<Tags>{tag_set(found.tags)}</Tags></Blob>"

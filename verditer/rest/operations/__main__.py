@@ -16,7 +16,7 @@ TABLES: dict[str, Sequence[Op]] = {service.name.capitalize(): service.operations
     "Data Lake": datalake.OPERATIONS
 }
 NOTES = {
-    "File": "The port listens and knows its callers; every operation answers 501 so far.",
+    "File": "The port authenticates callers; every operation answers 501 so far.",
     "Data Lake": "There is no dfs port yet. A filesystem is a container and a path is a blob.",
 }
 SUPPORT = re.compile(r"(?<=<!-- support -->\n).*?(?=<!-- /support -->)", re.DOTALL)
@@ -36,7 +36,6 @@ FEATURES: dict[str, tuple[tuple[str, str], ...]] = {
         ("immutability and legal holds", "Immutability|LegalHold"),
         ("tiers",                        "Tier"),
         ("expiry",                       "Expiry"),
-        ("renaming containers",          "RenameContainer"),
         ("leases",                       "Lease"),
         ("snapshots",                    "Snapshot"),
         ("listings",                     "^List"),
@@ -75,6 +74,7 @@ PATHS = {
     Level.TABLE:     "/Tables('table')",
     Level.ENTITIES:  "/table",
     Level.ENTITY:    "/table(keys)",
+    Level.BELOW_TABLE: "/table/path",
     Level.BATCH:     "/$batch",
     Level.SHARE:     "/share",
     Level.PATH:      "/share/path",
@@ -88,14 +88,14 @@ def operations_document() -> str:
     lines = [
         "# Operations",
         "",
-        "Printed from the tables in `verditer/rest/operations` by `make docs`. An operation that is not built answers",
-        "501 `NotImplemented` and says its name. Preflight (`OPTIONS`) is answered by every port and is no row of its own.",
+        "`make docs` generates this page from the tables in `verditer/rest/operations`. An operation that is not implemented answers",
+        "501 `NotImplemented` with its name. Every port answers preflight requests (`OPTIONS`), which have no row.",
     ]
     for name, operations in TABLES.items():
         lines += ["", f"## {name}: {_count(operations)}", ""]
         if name in NOTES:
             lines += [NOTES[name], ""]
-        lines += ["| operation | request | built |", "|---|---|---|"]
+        lines += ["| operation | request | implemented |", "|---|---|---|"]
         lines += [f"| {op.name} | {_request(op.route)} | {'yes' if op.is_built else 'not yet'} |" for op in operations]
     return "\n".join(lines) + "\n"
 

@@ -2,31 +2,35 @@
 
 import msgspec
 
-from verditer.core.errors import Code, StorageError, invalid_query
+from verditer.core.errors import Code, StorageError
 from verditer.core.guard import Guard
+from verditer.core.immutability import Alteration
 from verditer.core.limits import MAX_METADATA
 from verditer.core.names import BlobName, check_metadata
 from verditer.core.records.blob import Blob, BlobVersion, Block, Snapshot, StagedBlob
-from verditer.core.records.container import Container, Keeping
+from verditer.core.records.container import Container, HistoryPolicy
 from verditer.core.records.record import span_of
 from verditer.core.tiers import check_online
 from verditer.partition.engine import Transaction
 from verditer.services.blob.answers import BlobState, Removed, Written
-from verditer.services.blob.content import drop_block, keep_content
-from verditer.services.blob.current import current_and_staged, require_blob, require_container, require_current
+from verditer.services.blob.current import current_and_staged, require_blob, require_container, require_current, require_state
+from verditer.services.blob.encryption import EncryptionRequest, check_key, shown_encryption
 from verditer.services.blob.history import delete_snapshot_state, delete_version_state, keep_version, retire_deleted
+from verditer.services.blob.protection import check_alterable
 from verditer.services.blob.tags import index_tags
+from verditer.services.content.layout import snapshot_content
 from verditer.services.context import Context
+from verditer.services.removal import remove
 
 replace = msgspec.structs.replace
 
 
-class GetBlobProperties(msgspec.Struct, frozen=True, kw_only=True):
+class GetBlobProperties(EncryptionRequest, frozen=True, kw_only=True):
     snapshot: int | None = None
     version_id: int | None = None
 
 
-class SetBlobProperties(msgspec.Struct, frozen=True, kw_only=True):
+class SetBlobProperties(EncryptionRequest, frozen=True, kw_only=True):
     content_type: str | None = None
     content_encoding: str | None = None
     content_language: str | None = None
@@ -35,12 +39,17 @@ class SetBlobProperties(msgspec.Struct, frozen=True, kw_only=True):
     blob_content_md5: bytes | None = None
 
 
-class SetBlobMetadata(msgspec.Struct, frozen=True, kw_only=True):
-    metadata: dict[str, str] = {}
+CONTENT_PROPERTIES = tuple(
+    name for name in SetBlobProperties.__struct_fields__ if name not in EncryptionRequest.__struct_fields__
+)
 
 
-class SnapshotBlob(msgspec.Struct, frozen=True, kw_only=True):
-    metadata: dict[str, str] = {}
+class SetBlobMetadata(EncryptionRequest, frozen=True, kw_only=True):
+    metadata: dict[str, str] = msgspec.field(default_factory=dict)
+
+
+class SnapshotBlob(EncryptionRequest, frozen=True, kw_only=True):
+    metadata: dict[str, str] = msgspec.field(default_factory=dict)
 
 
 class DeleteBlob(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,26 +63,27 @@ class DeleteVersion(msgspec.Struct, frozen=True, kw_only=True):
 
 async def get_properties(ctx: Context, target: BlobName, request: GetBlobProperties, guard: Guard) -> BlobState:
     def look(tx: Transaction) -> BlobState:
-        blob = require_blob(tx, target, request.snapshot, request.version_id)
+        container, blob = require_state(tx, target, request.snapshot, request.version_id)
         guard.check(blob, tx.now)
-        return BlobState(blob=blob, now=tx.now)
+        check_key(blob, request)
+        return BlobState(blob=blob, settings=container.blob_settings, now=tx.now)
 
     return await ctx.engine.read(target.scope, look)
 
 
 async def set_properties(ctx: Context, target: BlobName, request: SetBlobProperties, guard: Guard) -> Written:
-    """The HTTP headers of a blob are set as one: what the request leaves out is cleared. That makes no version."""
+    """The content properties are set together: those that the request omits are cleared. This creates no version."""
 
     def commit(tx: Transaction) -> Written:
         _, blob = _writable(tx, target, guard)
-        updated = replace(with_headers(blob, request), etag=tx.tick(blob.etag), lease=guard.lease_after(blob, tx.now))
+        updated = replace(with_content_properties(blob, request), etag=tx.tick(blob.etag), lease=guard.lease_after(blob, tx.now))
         tx.put(updated)
         return Written(etag=updated.etag, sequence_number=updated.sequence_number)
 
-    return await ctx.engine.write(target.scope, commit)
+    return await ctx.engine.write([target.scope], commit)
 
 
-def with_headers(blob: Blob, request: SetBlobProperties) -> Blob:
+def with_content_properties(blob: Blob, request: SetBlobProperties) -> Blob:
     return replace(
         blob,
         content_type=request.content_type or "application/octet-stream",
@@ -82,59 +92,70 @@ def with_headers(blob: Blob, request: SetBlobProperties) -> Blob:
         content_disposition=request.content_disposition,
         cache_control=request.cache_control,
         content_md5=request.blob_content_md5,
-        copy=None,  # what was copied is no longer what is there
+        copy=None,  # the blob is no longer what was copied
     )
 
 
 async def set_metadata(ctx: Context, target: BlobName, request: SetBlobMetadata, guard: Guard) -> Written:
-    """With versioning, the state before is kept as a version."""
+    """With versioning, the previous state is kept as a version."""
     check_metadata(request.metadata, MAX_METADATA)
 
     def commit(tx: Transaction) -> Written:
         container, blob = _writable(tx, target, guard)
+        check_key(blob, request)
         tick = tx.tick(blob.etag)
-        kept = keep_version(tx, container.keeping, blob, tick)
-        updated = replace(kept, metadata=request.metadata, etag=tick, lease=guard.lease_after(blob, tx.now))
+        current = keep_version(tx, container.history_policy, blob, tick)
+        updated = replace(current, metadata=request.metadata, etag=tick, lease=guard.lease_after(blob, tx.now))
         tx.put(updated)
-        return Written(etag=tick, version_id=updated.version_id)
+        return Written(etag=tick, version_id=updated.version_id, encryption=shown_encryption(updated))
 
-    return await ctx.engine.write(target.scope, commit)
+    return await ctx.engine.write([target.scope], commit)
 
 
 def _writable(tx: Transaction, target: BlobName, guard: Guard) -> tuple[Container, Blob]:
     container, blob = require_current(tx, target)
     guard.check(blob, tx.now)
     check_online(blob, tx.now)
+    check_alterable(container, blob, Alteration.CHANGE, tx.now)
     return container, blob
 
 
 async def snapshot_blob(ctx: Context, target: BlobName, request: SnapshotBlob, guard: Guard) -> Written:
     """A snapshot is a record of its own. Without new metadata it keeps the blob's ETag and Last-Modified.
 
-    With versioning the blob begins a new version as well, and keeps its ETag all the same.
+    With versioning the blob also begins a new version, and still keeps its ETag. Without versioning a version stays current: a
+    snapshot does not change the blob, and a state without version id may only follow a change (`BlobVersion` ids are unique).
     """
     check_metadata(request.metadata, MAX_METADATA)
 
     def commit(tx: Transaction) -> Written:
-        container, blob = _writable(tx, target, guard)
+        container, blob = require_current(tx, target)
+        guard.check(blob, tx.now)
+        check_online(blob, tx.now)
+        check_key(blob, request)
         tick = tx.tick(blob.etag)
-        kept, content = keep_content(tx, blob, tick)
-        fields = msgspec.structs.asdict(blob) | content | {"lease": None, "version_id": None, "snapshot": tick}
+        live, frozen = snapshot_content(tx, blob, tick)
+        rare = replace(blob.rare, policy=None, legal_hold=False, expires=None) if blob.rare is not None else None
+        fields = msgspec.structs.asdict(blob) | frozen.fields()
+        fields |= {"lease": None, "version_id": None, "snapshot": tick, "rare": rare}
         if request.metadata:
             fields |= {"metadata": request.metadata, "etag": tick}
         snapshot = Snapshot(**fields)
         tx.put(snapshot)
-        kept = keep_version(tx, container.keeping, kept, tx.tick(tick))
-        if kept != blob:
-            tx.put(kept)
-        return Written(etag=snapshot.etag, snapshot=tick, version_id=kept.version_id)
+        current = replace(blob, **live.fields())
+        if container.history_policy.versioning:
+            current = keep_version(tx, container.history_policy, current, tx.tick(tick))
+        if current != blob:
+            tx.put(current)
+        return Written(etag=snapshot.etag, snapshot=tick, version_id=current.version_id)
 
-    return await ctx.engine.write(target.scope, commit)
+    return await ctx.engine.write([target.scope], commit)
 
 
 async def delete_blob(ctx: Context, target: BlobName, request: DeleteBlob, guard: Guard) -> Removed:
     if request.snapshot is not None and request.delete_snapshots is not None:
-        raise invalid_query("snapshot", "", "x-ms-delete-snapshots does not go with a snapshot.")
+        reason = "{delete_snapshots} does not go with a snapshot."
+        raise StorageError(Code.InvalidQueryParameterValue, field="snapshot", value="", reason=reason)
 
     def commit(tx: Transaction) -> Removed:
         if request.snapshot is not None:
@@ -143,27 +164,31 @@ async def delete_blob(ctx: Context, target: BlobName, request: DeleteBlob, guard
             return Removed(permanent=True)
         return _delete_base(tx, target, request.delete_snapshots, guard)
 
-    return await ctx.engine.write(target.scope, commit)
+    return await ctx.engine.write([target.scope], commit)
 
 
 async def delete_version(ctx: Context, target: BlobName, request: DeleteVersion, guard: Guard) -> Removed:
-    """A previous version. The current one is the blob, and is deleted as such."""
+    """Delete a previous version. The current version is the blob itself and is deleted by Delete Blob."""
 
     def commit(tx: Transaction) -> Removed:
         version = require_blob(tx, target, version_id=request.version_id)
         if not isinstance(version, BlobVersion):
             raise StorageError(Code.OperationNotAllowedOnRootBlob)
         guard.check(version, tx.now)
-        return Removed(permanent=delete_version_state(tx, target, require_container(tx, target).keeping, version))
+        container = require_container(tx, target)
+        check_alterable(container, version, Alteration.DELETE, tx.now)
+        return Removed(permanent=delete_version_state(tx, target, container.history_policy, version))
 
-    return await ctx.engine.write(target.scope, commit)
+    return await ctx.engine.write([target.scope], commit)
 
 
 def _delete_snapshot(tx: Transaction, target: BlobName, snapshot: int, guard: Guard) -> Removed:
     blob = require_blob(tx, target, snapshot)
     assert isinstance(blob, Snapshot)
     guard.check(blob, tx.now)
-    return Removed(permanent=delete_snapshot_state(tx, target, require_container(tx, target).keeping, blob))
+    container = require_container(tx, target)
+    check_alterable(container, blob, Alteration.DELETE, tx.now)
+    return Removed(permanent=delete_snapshot_state(tx, target, container.history_policy, blob))
 
 
 def _delete_uncommitted(tx: Transaction, target: BlobName, guard: Guard) -> bool:
@@ -182,30 +207,36 @@ def _delete_base(tx: Transaction, target: BlobName, delete_snapshots: str | None
     span = span_of(blob.container_id, blob.name)
     if delete_snapshots is None and next(tx.scan(Snapshot, span, limit=1), None) is not None:
         raise StorageError(Code.SnapshotsPresent)
-    keeping = container.keeping
-    gone = [delete_snapshot_state(tx, target, keeping, snapshot) for snapshot in list(tx.scan(Snapshot, span))]
+    history_policy = container.history_policy
+    snapshots = list(tx.scan(Snapshot, span))
+    for state in snapshots if delete_snapshots == "only" else [*snapshots, blob]:
+        check_alterable(container, state, Alteration.DELETE, tx.now)
+    gone = [delete_snapshot_state(tx, target, history_policy, snapshot) for snapshot in snapshots]
     if delete_snapshots != "only":
-        gone.append(_remove_blob(tx, target, keeping, blob))
+        gone.append(_remove_blob(tx, target, history_policy, blob))
     return Removed(permanent=all(gone))
 
 
-def _remove_blob(tx: Transaction, target: BlobName, keeping: Keeping, blob: Blob) -> bool:
-    """True: nothing of it is kept."""
-    gone = retire_deleted(tx, target, keeping, blob)
+def _remove_blob(tx: Transaction, target: BlobName, history_policy: HistoryPolicy, blob: Blob) -> bool:
+    """Returns True when nothing of the blob is kept."""
+    gone = retire_deleted(tx, target, history_policy, blob)
     index_tags(tx, blob, None)
     discard_staged(tx, blob.container_id, blob.name)
     tx.delete(Blob, blob.container_id, blob.name)
     return gone
 
 
-def discard_staged(tx: Transaction, container_id: int, name: str, kept: frozenset[str] = frozenset()) -> None:
-    """Drop every uncommitted block of a blob, if it has any, but for the extents a commit has taken over."""
+def discard_staged(tx: Transaction, container_id: int, name: str, reused: frozenset[str] = frozenset()) -> None:
+    """Drop all uncommitted blocks of a blob. Extents in `reused` belong to the committed blob from now on and are kept."""
     staged = tx.get(StagedBlob, container_id, name)
     if staged is not None:
-        drop_staged(tx, staged, kept)
+        drop_staged(tx, staged, reused)
 
 
-def drop_staged(tx: Transaction, staged: StagedBlob, kept: frozenset[str] = frozenset()) -> None:
+def drop_staged(tx: Transaction, staged: StagedBlob, reused: frozenset[str] = frozenset()) -> None:
     for block in list(tx.scan(Block, span_of(staged.container_id, staged.name))):
-        drop_block(tx, block, kept=block.extent in kept)
+        if block.extent in reused:
+            tx.delete(Block, *block.key_parts())
+        else:
+            remove(tx, block)
     tx.delete(StagedBlob, staged.container_id, staged.name)

@@ -1,4 +1,4 @@
-"""The state an operation meets: its container, and the blob, snapshot or version it names. The 404s live here."""
+"""Looks up the container and the blob, snapshot or version that a request names, and raises the errors when one is missing."""
 
 from verditer.core.errors import Code, StorageError
 from verditer.core.names import BlobName, ContainerName
@@ -15,15 +15,18 @@ def require_container(tx: Transaction, target: ContainerName | BlobName) -> Cont
 
 
 def current_blob(tx: Transaction, target: BlobName) -> tuple[Container, Blob | None]:
-    """For operations that may create the blob."""
+    """For operations that may create the blob. One that puts a blob calls `drop_expired` (`expiry.py`) before."""
     container = require_container(tx, target)
-    return container, tx.get(Blob, container.id, target.blob)
+    blob = tx.get(Blob, container.id, target.blob)
+    if blob is not None and blob.rare is not None and blob.is_expired(tx.now):
+        blob = None
+    return container, blob
 
 
 def current_and_staged(tx: Transaction, target: BlobName) -> tuple[Container, Blob | None, StagedBlob | None]:
-    """For operations that stage blocks or do away with them."""
-    container = require_container(tx, target)
-    return container, *tx.get_both(Blob, StagedBlob, container.id, target.blob)
+    """For operations that stage blocks or discard them."""
+    container, blob = current_blob(tx, target)
+    return container, blob, tx.get(StagedBlob, container.id, target.blob)
 
 
 def require_current(tx: Transaction, target: BlobName) -> tuple[Container, Blob]:
@@ -35,7 +38,14 @@ def require_current(tx: Transaction, target: BlobName) -> tuple[Container, Blob]
 
 
 def require_blob(tx: Transaction, target: BlobName, snapshot: int | None = None, version_id: int | None = None) -> Blob:
-    """The blob itself, one of its snapshots, or one of its versions, of which the current one is the blob itself."""
+    """The blob, one of its snapshots, or one of its versions. The current version is the blob itself."""
+    return require_state(tx, target, snapshot, version_id)[1]
+
+
+def require_state(
+    tx: Transaction, target: BlobName, snapshot: int | None = None, version_id: int | None = None
+) -> tuple[Container, Blob]:
+    """The same with its container."""
     container = require_container(tx, target)
     blob: Blob | None
     if snapshot is not None:
@@ -44,9 +54,9 @@ def require_blob(tx: Transaction, target: BlobName, snapshot: int | None = None,
         blob = tx.get(Blob, container.id, target.blob)
         if version_id is not None and (blob is None or blob.version_id != version_id):
             blob = tx.get(BlobVersion, container.id, target.blob, version_id)
-    if blob is None:
+    if blob is None or (blob.rare is not None and blob.is_expired(tx.now)):
         raise StorageError(Code.BlobNotFound)
-    return blob
+    return container, blob
 
 
 def require_block_blob(blob: Blob | None) -> None:

@@ -1,19 +1,17 @@
-"""Lease Blob and Lease Container. The rules are `core/lease.py`; this applies them inside a transaction.
+"""Lease Blob and Lease Container. `core/lease.py` has the rules; this module applies them inside a transaction.
 
-A lease operation never changes the ETag: it is not a write to what readers see.
+A lease operation never changes the ETag, because readers see no difference.
 """
 
 import msgspec
 
 from verditer.core.guard import Guard
-from verditer.core.lease import Action, LeaseRequest, Outcome, apply
+from verditer.core.lease import LeaseOutcome, LeaseRequest, apply
 from verditer.core.names import BlobName, ContainerName
 from verditer.partition.engine import Transaction
 from verditer.services.blob.answers import LeaseAnswer
 from verditer.services.blob.current import require_blob, require_container
 from verditer.services.context import Context
-
-STATUS = {Action.ACQUIRE: 201, Action.BREAK: 202}
 
 
 async def lease_blob(ctx: Context, target: BlobName, request: LeaseRequest, guard: Guard) -> LeaseAnswer:
@@ -26,7 +24,7 @@ async def lease_blob(ctx: Context, target: BlobName, request: LeaseRequest, guar
         tx.put(msgspec.structs.replace(blob, lease=outcome.lease))
         return _answer(blob.etag, request, outcome)
 
-    return await ctx.engine.write(target.scope, commit)
+    return await ctx.engine.write([target.scope], commit)
 
 
 async def lease_container(ctx: Context, target: ContainerName, request: LeaseRequest, guard: Guard) -> LeaseAnswer:
@@ -39,13 +37,13 @@ async def lease_container(ctx: Context, target: ContainerName, request: LeaseReq
         tx.put(msgspec.structs.replace(container, lease=outcome.lease))
         return _answer(container.etag, request, outcome)
 
-    return await ctx.engine.write(target.scope, commit)
+    return await ctx.engine.write([target.scope], commit)
 
 
-def _answer(etag: int, request: LeaseRequest, outcome: Outcome) -> LeaseAnswer:
+def _answer(etag: int, request: LeaseRequest, outcome: LeaseOutcome) -> LeaseAnswer:
     return LeaseAnswer(
         etag=etag,
-        status=STATUS.get(request.action, 200),
+        action=request.action,
         lease_id=outcome.lease_id,
         lease_time=outcome.lease_time,
     )

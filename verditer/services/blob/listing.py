@@ -1,6 +1,6 @@
 """List Containers and List Blobs, flat and by hierarchy. Every page is one committed state (contract G3).
 
-A page costs what it shows: names that fold into a prefix are skipped by one look-up, however many there are.
+The cost of a page depends on what it shows: one look-up skips all names that belong to a prefix.
 """
 
 import heapq
@@ -10,8 +10,8 @@ from typing import TypeVar
 
 import msgspec
 
-from verditer.core.errors import invalid_query
-from verditer.core.names import AccountName, ContainerName
+from verditer.core.errors import Code, StorageError
+from verditer.core.names import SYSTEM_CONTAINERS, AccountName, ContainerName
 from verditer.core.records.blob import (
     Blob,
     BlobVersion,
@@ -23,18 +23,18 @@ from verditer.core.records.blob import (
 )
 from verditer.core.records.container import Container, DeletedContainer
 from verditer.core.records.record import Span, key_of, span_of, span_of_prefix, successor, text_bytes
-from verditer.partition.engine import Transaction
+from verditer.partition.engine import Order, Transaction
 from verditer.services.blob.answers import BlobPage, ContainerPage, Prefix, VersionsOnly
 from verditer.services.blob.current import require_container
 from verditer.services.blob.history import as_snapshot
-from verditer.services.blob.markers import decode_marker, encode_marker
 from verditer.services.context import Context
+from verditer.services.markers import decode_marker, encode_marker
 
 T = TypeVar("T")
-INLINE_PAGE = 256  # items: a page up to this long is read on the event loop, a longer one beside it
+INLINE_PAGE = 256  # items: a longer page is read by a thread
 MERGED = frozenset({"snapshots", "versions", "deleted", "deletedwithversions", "uncommittedblobs"})
 
-# The states of a name are listed by rank: snapshots by their ticks, versions by theirs behind them, the blob itself last.
+# The states of a name are listed by rank: snapshots by tick, then versions by tick, then the blob itself.
 _VERSIONS = 1 << 62  # above every tick
 _LAST = (1 << 64) - 1
 _VERSIONS_ONLY = _LAST - 1
@@ -57,6 +57,7 @@ class ListBlobs(msgspec.Struct, frozen=True, kw_only=True):
     max_results: int = 5000
     include: frozenset[str] = frozenset()
     start_from: str = ""
+    end_before: str = ""
 
 
 async def list_containers(ctx: Context, target: AccountName, request: ListContainers) -> ContainerPage:
@@ -68,14 +69,14 @@ async def list_containers(ctx: Context, target: AccountName, request: ListContai
         marker = encode_marker(_container_position(more[0])) if more else ""
         return ContainerPage(containers=found[: request.max_results], next_marker=marker, now=tx.now)
 
-    return await ctx.engine.scan(target.scope, look)
+    return await ctx.engine.read(target.scope, look, long=True)
 
 
 def _containers(tx: Transaction, account: str, request: ListContainers, start: bytes) -> Iterator[Container]:
-    """By name; of one name the deleted ones first, in the order of their deletion."""
+    """Containers by name. Of one name, deleted containers come first, in the order of their deletion."""
     span = span_of_prefix(account, prefix=request.prefix)
     named = span.starting(key_of(account) + _name_part(start)) if start else span
-    containers = tx.scan(Container, named)
+    containers = (one for one in tx.scan(Container, named) if one.name not in SYSTEM_CONTAINERS or "system" in request.include)
     if "deleted" not in request.include:
         return iter(containers)
     ranked = span.starting(key_of(account) + start) if start else span
@@ -90,49 +91,59 @@ def _container_position(container: Container) -> bytes:
 
 async def list_blobs(ctx: Context, target: ContainerName, request: ListBlobs) -> BlobPage:
     if request.delimiter and "snapshots" in request.include:
-        raise invalid_query("include", "snapshots", "Snapshots cannot be listed with a delimiter.")
+        raise StorageError(
+            Code.InvalidQueryParameterValue,
+            field="include",
+            value="snapshots",
+            reason="Snapshots cannot be listed with a delimiter.",
+        )
     start = decode_marker(request.marker) if request.marker else b""
 
     def look(limit: int) -> Callable[[Transaction], BlobPage | None]:
-        """A page, or None when `limit` items were not all there was and more were asked for."""
+        """A page, or None when `limit` items are not enough for it."""
 
         def body(tx: Transaction) -> BlobPage | None:
             container = require_container(tx, target)
-            found = list(islice(_items(tx, container.id, request, start), limit + 1))
+            items = _items(tx, container.id, request, start)
+            if container.blob_settings.hierarchical:
+                items = (item for item in items if not (isinstance(item, Blob) and item.is_expired(tx.now)))
+            found = list(islice(items, limit + 1))
             if len(found) > limit and limit < request.max_results:
                 return None
             more = found[limit:]
             marker = encode_marker(_position(more[0])) if more else ""
-            return BlobPage(items=found[:limit], next_marker=marker, now=tx.now)
+            return BlobPage(items=found[:limit], next_marker=marker, now=tx.now, settings=container.blob_settings)
 
         return body
 
     page = None
-    if request.include.isdisjoint(MERGED):  # states that are not shown are passed over, however many they are
+    if request.include.isdisjoint(MERGED):  # otherwise states that are not listed have to be skipped, and there may be many
         page = await ctx.engine.read(target.scope, look(min(request.max_results, INLINE_PAGE)))
     if page is None:
-        page = await ctx.engine.scan(target.scope, look(request.max_results))
+        page = await ctx.engine.read(target.scope, look(request.max_results), long=True)
     assert page is not None
     return page
 
 
 def _items(tx: Transaction, container_id: int, request: ListBlobs, start: bytes) -> Iterator[Item]:
-    """Everything the listing shows from `start` on, in order; computed as it is asked for."""
+    """The items of the listing from `start` on, in order, computed lazily."""
     span = span_of_prefix(container_id, prefix=request.prefix)
     if request.start_from:
         span = span.starting(key_of(container_id) + text_bytes(request.start_from))
+    if request.end_before:
+        span = Span(span.low, min(span.high, key_of(container_id) + text_bytes(request.end_before)))
     if start:
         span = span.starting(key_of(container_id) + _name_part(start))
     return (_folded if request.delimiter else _merged)(tx, container_id, request, span, start)
 
 
 def _name_part(start: bytes) -> bytes:
-    """A position is name, separator, eight bytes of rank, or the name of a prefix; blobs are found by name alone."""
+    """The name in a position. A position is a name, a separator and eight bytes of rank, or the name of a prefix."""
     return start[:-8] if start[-9:-8] == b"\0" else start
 
 
 def _merged(tx: Transaction, container_id: int, request: ListBlobs, span: Span, start: bytes) -> Iterator[Item]:
-    """Every state the listing asks for. Each source begins where the last page stopped, also within the states of one name."""
+    """The states that the request includes. Each scan begins where the last page ended, also between states of one name."""
     include = request.include
     blobs = iter(tx.scan(Blob, span))
     if include.isdisjoint(MERGED):
@@ -158,7 +169,7 @@ def _merged(tx: Transaction, container_id: int, request: ListBlobs, span: Span, 
 
 
 def _ranked_span(container_id: int, span: Span, start: bytes, base: int) -> Span:
-    """For states that are keyed by name and tick, and whose ranks are their ticks and `base`."""
+    """The span of states that are keyed by name and tick. Their rank is `base` plus the tick."""
     if start[-9:-8] != b"\0":
         return span
     tick = max(0, int.from_bytes(start[-8:], "big") - base)
@@ -166,7 +177,7 @@ def _ranked_span(container_id: int, span: Span, start: bytes, base: int) -> Span
 
 
 def _deleted_blobs(tx: Transaction, container_id: int, request: ListBlobs, span: Span, start: bytes) -> Iterator[Item]:
-    """A deleted blob that has been created again counts as one of the snapshots."""
+    """A deleted blob whose name exists again is listed as a snapshot."""
     for deleted in tx.scan(DeletedBlob, span):
         item = deleted if tx.get(Blob, container_id, deleted.name) is None else as_snapshot(deleted)
         wanted = type(item) is DeletedBlob or "snapshots" in request.include
@@ -175,7 +186,7 @@ def _deleted_blobs(tx: Transaction, container_id: int, request: ListBlobs, span:
 
 
 def _versions_only(tx: Transaction, container_id: int, span: Span) -> Iterator[Item]:
-    """Names that have versions, deleted ones among them, and no blob: one look-up for each name that has versions."""
+    """Names that have versions, possibly deleted ones, but no blob. One look-up for each name that has versions."""
     while True:
         found = [next(tx.scan(kind, span, limit=1), None) for kind in (BlobVersion, DeletedVersion)]
         names = [one.name for one in found if one is not None]
@@ -184,16 +195,18 @@ def _versions_only(tx: Transaction, container_id: int, span: Span) -> Iterator[I
         name = min(names, key=text_bytes)
         states = span_of(container_id, name)
         if tx.get(Blob, container_id, name) is None:
-            latest: Blob | None = next(tx.scan(BlobVersion, states, limit=1, reverse=True), None)
+            latest: Blob | None = next(tx.scan(BlobVersion, states, limit=1, order=Order.KEY_DESCENDING), None)
             if latest is None:
-                latest = next((one for one in tx.scan(DeletedVersion, states, reverse=True) if one.expires > tx.now), None)
+                latest = next(
+                    (one for one in tx.scan(DeletedVersion, states, order=Order.KEY_DESCENDING) if one.expires > tx.now), None
+                )
             if latest is not None:
                 yield VersionsOnly(latest)
         span = span.starting(states.high)
 
 
 def _folded(tx: Transaction, container_id: int, request: ListBlobs, span: Span, start: bytes) -> Iterator[Item]:
-    """Names with the delimiter behind the prefix become one Prefix each, and the scan jumps over all of them."""
+    """Names with the delimiter after the prefix become one Prefix, and the scan skips all of them."""
     while True:
         for item in _merged(tx, container_id, request, span, start):
             cut = item.name.find(request.delimiter, len(request.prefix))
@@ -209,7 +222,7 @@ def _folded(tx: Transaction, container_id: int, request: ListBlobs, span: Span, 
 
 
 def _position(item: Item) -> bytes:
-    """Where an item stands in the listing: what a marker holds and what merging compares."""
+    """The position of an item in the listing: it orders items and is stored in markers."""
     if isinstance(item, Prefix):
         return text_bytes(item.name)
     return text_bytes(item.name) + b"\0" + _rank(item).to_bytes(8, "big")

@@ -1,22 +1,25 @@
-"""What is soft-deleted: brought back, or removed for good before its time. `history.py` put it there; the collector removes what
-its retention has passed for, and until it does, such a state is as good as gone.
+"""Restores soft-deleted blobs and containers, or removes them before their retention period ends.
+
+`history.py` creates soft-deleted states. The collector removes those that have expired; until it does, they count as removed.
 """
 
 import msgspec
 
-from verditer.core.errors import Code, StorageError, invalid_header, invalid_query
+from verditer.core.errors import Code, StorageError
 from verditer.core.guard import Guard
+from verditer.core.immutability import Alteration
 from verditer.core.names import BlobName, ContainerName
 from verditer.core.records.blob import Blob, BlobVersion, DeletedBlob, DeletedSnapshot, DeletedVersion, Snapshot
-from verditer.core.records.container import Container, DeletedContainer, Forgotten
+from verditer.core.records.container import Container, DeletedContainer
 from verditer.core.records.record import span_of
 from verditer.partition.engine import Transaction
 from verditer.services.blob.answers import Removed
-from verditer.services.blob.content import drop_content
 from verditer.services.blob.current import require_container
 from verditer.services.blob.history import as_snapshot, moved_to
+from verditer.services.blob.protection import check_alterable
 from verditer.services.blob.tags import index_tags
 from verditer.services.context import Context
+from verditer.services.removal import remove
 from verditer.services.settings import settings_of
 
 
@@ -31,7 +34,7 @@ class RestoreContainer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def undelete_blob(ctx: Context, target: BlobName) -> None:
-    """Everything soft-deleted of this name comes back, each as what it was. A version never becomes the blob."""
+    """Restore all soft-deleted states of this name, each as what it was. A version never becomes the blob."""
 
     def commit(tx: Transaction) -> None:
         container = require_container(tx, target)
@@ -44,33 +47,37 @@ async def undelete_blob(ctx: Context, target: BlobName) -> None:
             tx.put(restored)
             if type(restored) is Blob:
                 index_tags(tx, None, restored)
-            remove_record(tx, state)
+            tx.delete(type(state), *state.key_parts())
 
-    await ctx.engine.write(target.scope, commit)
+    await ctx.engine.write([target.scope], commit)
 
 
 async def permanent_delete(ctx: Context, target: BlobName, request: PermanentDelete, guard: Guard) -> Removed:
-    """A soft-deleted snapshot or version, where the account allows it."""
+    """Remove a soft-deleted snapshot or version, if the account allows it."""
     if request.snapshot is None and request.version_id is None:
-        raise invalid_query("deletetype", "permanent", "Only a snapshot or a version can be deleted permanently.")
+        raise _not_permanent("Only a snapshot or a version can be deleted permanently.")
 
     def commit(tx: Transaction) -> Removed:
         container = require_container(tx, target)
         if not settings_of(tx, target.account).permanent_delete:
-            raise invalid_query("deletetype", "permanent", "The account does not allow permanent deletes.")
+            raise _not_permanent("The account does not allow permanent deletes.")
         state = _deleted_state(tx, container.id, target.blob, request)
         guard.check(state, tx.now)
-        drop_content(tx, state)
-        remove_record(tx, state)
+        check_alterable(container, state, Alteration.DELETE, tx.now)
+        remove(tx, state)
         return Removed(permanent=True)
 
-    return await ctx.engine.write(target.scope, commit)
+    return await ctx.engine.write([target.scope], commit)
+
+
+def _not_permanent(reason: str) -> StorageError:
+    return StorageError(Code.InvalidQueryParameterValue, field="delete_type", value="permanent", reason=reason)
 
 
 async def restore_container(ctx: Context, target: ContainerName, request: RestoreContainer) -> None:
-    """With all it held. It gets its old name and no other: the pieces of its blobs are guarded by a scope that has it."""
+    """Restore a container with its blobs, under its own name: the name is part of the scopes that lock their intervals."""
     if request.deleted_name != target.container:
-        raise invalid_header("x-ms-deleted-container-name", request.deleted_name)
+        raise StorageError(Code.InvalidHeaderValue, field="deleted_name", value=request.deleted_name)
 
     def commit(tx: Transaction) -> None:
         deleted = tx.get(DeletedContainer, target.account, target.container, request.deleted_version)
@@ -79,27 +86,11 @@ async def restore_container(ctx: Context, target: ContainerName, request: Restor
         if tx.get(Container, target.account, target.container) is not None:
             raise StorageError(Code.ContainerAlreadyExists)
         fields = {name: getattr(deleted, name) for name in Container.__struct_fields__}
-        tx.put(Container(**fields | {"keeping": settings_of(tx, target.account).keeping}))
+        settings = settings_of(tx, target.account)
+        tx.put(Container(**fields | {"history_policy": settings.history_policy, "blob_settings": settings.blob_settings}))
         tx.delete(DeletedContainer, deleted.account, deleted.name, deleted.version)
 
-    await ctx.engine.write(target.scope, commit)
-
-
-def expire_state(tx: Transaction, row: DeletedBlob) -> None:
-    """The retention of a state has passed. It goes, unless it went or was restored meanwhile."""
-    if tx.get(type(row), *[getattr(row, name) for name in row.KEY]) == row:
-        drop_content(tx, row)
-        remove_record(tx, row)
-
-
-def expire_container(tx: Transaction, row: DeletedContainer) -> None:
-    if tx.get(DeletedContainer, row.account, row.name, row.version) is not None:
-        tx.delete(DeletedContainer, row.account, row.name, row.version)
-        tx.put(Forgotten(id=row.id))
-
-
-def remove_record(tx: Transaction, state: DeletedBlob) -> None:
-    tx.delete(type(state), *[getattr(state, name) for name in state.KEY])
+    await ctx.engine.write([target.scope], commit)
 
 
 def _deleted_states(tx: Transaction, container_id: int, name: str) -> list[DeletedBlob]:

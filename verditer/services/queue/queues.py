@@ -1,17 +1,19 @@
-"""Queues: create, delete, list, metadata, access policies. There are no ETags here: the last writer wins (contract Q3)."""
+"""Queues: create, delete, list, metadata, access policies. Queues have no ETags: the last writer wins (contract Q3)."""
 
 import msgspec
 
 from verditer.core.errors import Code, StorageError
 from verditer.core.limits import MAX_METADATA
 from verditer.core.names import AccountName, QueueName, check_metadata
-from verditer.core.records.container import AccessPolicy, Forgotten
+from verditer.core.records.container import AccessPolicy
 from verditer.core.records.queue import Queue
 from verditer.core.records.record import key_of, span_of_prefix
 from verditer.partition.engine import Transaction
 from verditer.services.access import check_policies
 from verditer.services.context import Context
+from verditer.services.queue.counting import message_count
 from verditer.services.queue.current import require_queue
+from verditer.services.removal import remove, remove_children
 
 replace = msgspec.structs.replace
 
@@ -46,7 +48,7 @@ class QueuePage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def create_queue(ctx: Context, target: QueueName, request: CreateQueue) -> bool:
-    """Whether the queue is new. One that is there already is fine if its metadata is the same."""
+    """Whether the queue is new. A queue that exists with the same metadata is not an error."""
     check_metadata(request.metadata, MAX_METADATA)
 
     def commit(tx: Transaction) -> bool:
@@ -58,7 +60,7 @@ async def create_queue(ctx: Context, target: QueueName, request: CreateQueue) ->
             raise StorageError(Code.QueueAlreadyExists)
         return False
 
-    return await ctx.engine.write(target.scope, commit)
+    return await ctx.engine.write([target.scope], commit)
 
 
 def _lowered(metadata: dict[str, str]) -> dict[str, str]:
@@ -67,40 +69,38 @@ def _lowered(metadata: dict[str, str]) -> dict[str, str]:
 
 
 async def delete_queue(ctx: Context, target: QueueName) -> None:
-    """One record goes, and with its id every message; the collector removes what that leaves unreachable."""
+    """Delete one record. Its messages are keyed by its id and become unreachable; the collector removes them."""
 
     def commit(tx: Transaction) -> None:
-        queue = require_queue(tx, target)
-        tx.delete(Queue, target.account, target.queue)
-        tx.put(Forgotten(id=queue.id))
+        remove(tx, require_queue(tx, target))
 
-    await ctx.engine.write(target.scope, commit)
+    await ctx.engine.write([target.scope], commit)
 
 
 async def clear_messages(ctx: Context, target: QueueName) -> None:
-    """The queue gets another id, under which there are no messages, and the old ones are left to the collector."""
+    """Give the queue a new id, under which there are no messages. The collector removes those of the old id."""
 
     def commit(tx: Transaction) -> None:
         queue = require_queue(tx, target)
         tx.put(replace(queue, id=tx.tick()))
-        tx.put(Forgotten(id=queue.id))
+        remove_children(tx, queue)
 
-    await ctx.engine.write(target.scope, commit)
+    await ctx.engine.write([target.scope], commit)
 
 
 async def get_queue(ctx: Context, target: QueueName) -> QueueState:
-    """The count is exact but for messages that have expired and were not collected yet, which it still includes."""
+    """The count includes expired messages that were not collected yet; otherwise it is exact."""
 
     def look(tx: Transaction) -> QueueState:
         queue = require_queue(tx, target)
-        return QueueState(queue=queue, messages_count=tx.total(queue.id))
+        return QueueState(queue=queue, messages_count=message_count(tx, queue.id))
 
     return await ctx.engine.read(target.scope, look)
 
 
 async def set_queue_metadata(ctx: Context, target: QueueName, request: SetQueueMetadata) -> None:
     check_metadata(request.metadata, MAX_METADATA)
-    await ctx.engine.write(target.scope, lambda tx: tx.put(replace(require_queue(tx, target), metadata=request.metadata)))
+    await ctx.engine.write([target.scope], lambda tx: tx.put(replace(require_queue(tx, target), metadata=request.metadata)))
 
 
 async def get_queue_acl(ctx: Context, target: QueueName) -> Queue:
@@ -109,7 +109,7 @@ async def get_queue_acl(ctx: Context, target: QueueName) -> Queue:
 
 async def set_queue_acl(ctx: Context, target: QueueName, request: SetQueueAcl) -> None:
     check_policies(request.policies)
-    await ctx.engine.write(target.scope, lambda tx: tx.put(replace(require_queue(tx, target), policies=request.policies)))
+    await ctx.engine.write([target.scope], lambda tx: tx.put(replace(require_queue(tx, target), policies=request.policies)))
 
 
 async def list_queues(ctx: Context, target: AccountName, request: ListQueues) -> QueuePage:
@@ -123,11 +123,11 @@ async def list_queues(ctx: Context, target: AccountName, request: ListQueues) ->
         marker = f"/{target.account}/{more[0].name}" if more else ""
         return QueuePage(queues=found[: request.max_results], next_marker=marker)
 
-    return await ctx.engine.scan(target.scope, look)
+    return await ctx.engine.read(target.scope, look, long=True)
 
 
 def _decode_marker(account: str, marker: str) -> str:
-    """Azure's form: the path of the first queue that the page before did not have."""
+    """Azure's form: the path of the first queue of the next page."""
     name = marker.removeprefix(f"/{account}/")
     if name == marker or not name or "/" in name:
         raise StorageError(Code.InvalidMarker)

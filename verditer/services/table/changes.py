@@ -1,14 +1,15 @@
-"""A change to one entity, and what it does to the entity it meets. The same for a single request and for each part of a batch.
+"""A change to one entity, and its effect on the current entity. Single requests and entity group transactions share this code.
 
-Update, Merge and Delete say which version they mean, by ETag or `*`; without one, Update and Merge create what is missing and
-never compare (contract T1, T2).
+Update, Merge and Delete name the version to change, by its ETag or `*`. Without a condition, Update and Merge insert a missing
+entity and compare nothing (contract T1, T2).
 """
 
 from enum import Enum
 
 import msgspec
 
-from verditer.core.edm import Members, decode_members, etag_text
+from verditer.core.conditions import EtagCondition
+from verditer.core.edm import Members, decode_members
 from verditer.core.errors import Code, StorageError
 from verditer.core.grant import Grant
 from verditer.core.names import EntityName, TableName, check_keys
@@ -16,10 +17,8 @@ from verditer.core.records.table import Entity, Table
 from verditer.partition.engine import Transaction
 from verditer.services.table.properties import document_of, merged
 
-ANY = "*"
 
-
-class Action(Enum):
+class ChangeAction(Enum):
     INSERT = "insert"
     REPLACE = "replace"
     MERGE = "merge"
@@ -33,47 +32,45 @@ class InsertEntity(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WriteEntity(msgspec.Struct, frozen=True, kw_only=True):
-    """`if_match` is an ETag as `etag_text` shows it, or `*`."""
-
     properties: Members
-    if_match: str | None = None
+    if_match: EtagCondition | None = None
 
 
 class DeleteEntity(msgspec.Struct, frozen=True, kw_only=True):
-    if_match: str | None = None
+    if_match: EtagCondition | None = None
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):
-    """A merge has `properties`, which its document is made of when the stored one is known; others have a `document`, empty for a
+    """A merge is made from `properties` and the stored entity; every other change has its `document`, which is empty for a
     deletion."""
 
-    action: Action
+    action: ChangeAction
     name: EntityName
     properties: Members = {}
     document: bytes = b""
-    if_match: str | None = None
+    if_match: EtagCondition | None = None
 
 
 def insertion(target: TableName, request: InsertEntity) -> Change:
     name = EntityName(target.account, target.table, request.partition_key, request.row_key)
-    return _writing(Action.INSERT, name, request.properties, None)
+    return _writing(ChangeAction.INSERT, name, request.properties, None)
 
 
 def replacement(target: EntityName, request: WriteEntity) -> Change:
-    return _writing(Action.REPLACE, target, request.properties, request.if_match)
+    return _writing(ChangeAction.REPLACE, target, request.properties, request.if_match)
 
 
 def merging(target: EntityName, request: WriteEntity) -> Change:
-    return _writing(Action.MERGE, target, request.properties, request.if_match)
+    return _writing(ChangeAction.MERGE, target, request.properties, request.if_match)
 
 
 def deletion(target: EntityName, request: DeleteEntity) -> Change:
     if request.if_match is None:
         raise StorageError(Code.InvalidInput)
-    return Change(action=Action.DELETE, name=target, if_match=request.if_match)
+    return Change(action=ChangeAction.DELETE, name=target, if_match=request.if_match)
 
 
-def _writing(action: Action, name: EntityName, properties: Members, if_match: str | None) -> Change:
+def _writing(action: ChangeAction, name: EntityName, properties: Members, if_match: EtagCondition | None) -> Change:
     check_keys(name.partition_key, name.row_key)
     document = document_of(properties, name.partition_key, name.row_key)
     return Change(action=action, name=name, properties=properties, document=document, if_match=if_match)
@@ -85,10 +82,8 @@ def check_reach(change: Change, grant: Grant) -> None:
 
 
 def apply(tx: Transaction, table: Table, change: Change) -> Entity | None:
-    """Check the change against the entity as it is, and make it. What was written, or None when it was deleted."""
+    """Check the change against the current entity and apply it. Returns the new entity; None after a deletion."""
     name = change.name
-    if change.action is Action.INSERT:
-        return _insert(tx, table, change)
     entity = outcome(tx, table, change, tx.get(Entity, table.id, name.partition_key, name.row_key))
     if entity is None:
         tx.delete(Entity, table.id, name.partition_key, name.row_key)
@@ -97,17 +92,10 @@ def apply(tx: Transaction, table: Table, change: Change) -> Entity | None:
     return entity
 
 
-def _insert(tx: Transaction, table: Table, change: Change) -> Entity:
-    entity = _entity(table, change, change.document, tx.tick())
-    if not tx.insert(entity):
-        raise StorageError(Code.EntityAlreadyExists)
-    return entity
-
-
 def outcome(tx: Transaction, table: Table, change: Change, current: Entity | None) -> Entity | None:
-    """What a change makes of the entity as it is; None when it deletes it."""
+    """The entity after the change; None when the change deletes it."""
     _check(change, current)
-    if change.action is Action.DELETE:
+    if change.action is ChangeAction.DELETE:
         return None
     return _entity(table, change, _document(change, current), tx.tick(current.etag if current is not None else 0))
 
@@ -118,19 +106,19 @@ def _entity(table: Table, change: Change, document: bytes, etag: int) -> Entity:
 
 
 def _check(change: Change, current: Entity | None) -> None:
-    if change.action is Action.INSERT:
+    if change.action is ChangeAction.INSERT:
         if current is not None:
             raise StorageError(Code.EntityAlreadyExists)
     elif change.if_match is not None:
         if current is None:
             raise StorageError(Code.ResourceNotFound)
-        if change.if_match not in (ANY, etag_text(current.etag)):
+        if not change.if_match.matches(current.etag):
             raise StorageError(Code.UpdateConditionNotSatisfied)
 
 
 def _document(change: Change, current: Entity | None) -> bytes:
-    """A merge keeps what it does not mention; its result has to keep the limits too."""
-    if change.action is not Action.MERGE or current is None:
+    """A merge keeps the properties that it does not name. The limits of an entity apply to its result."""
+    if change.action is not ChangeAction.MERGE or current is None:
         return change.document
     members = merged(decode_members(current.properties), change.properties)
     return document_of(members, current.partition_key, current.row_key)

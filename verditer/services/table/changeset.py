@@ -14,20 +14,20 @@ from verditer.services.table.tables import require_table
 
 
 class ChangeRefused(StorageError):
-    """The change at `index` cannot be made, and so none is."""
+    """The change at `index` cannot be made, so none of the changes is made."""
 
     def __init__(self, index: int, error: StorageError) -> None:
-        super().__init__(error.code, message=f"{index}:{error.message}", details=error.details)
+        super().__init__(error.code, message=f"{index}:{error.message}")
         self.index = index
 
 
 async def submit_changes(ctx: Context, changes: Sequence[Change], grant: Grant) -> list[Entity | None]:
-    """What each change wrote, in their order; None for a deletion."""
+    """The entity after each change, in the order of the changes; None for a deletion."""
     check_changes(changes, grant)
     partition = changes[0].name.scope[:-1]
 
     def commit(tx: Transaction) -> list[Entity | None]:
-        """All looks first, then all writes: no entity comes twice, so no change sees another."""
+        """First all reads, then all writes: no entity occurs twice, so no change depends on another."""
         written: list[Entity | None] = []
         try:
             table = require_table(tx, changes[0].name)
@@ -43,13 +43,13 @@ async def submit_changes(ctx: Context, changes: Sequence[Change], grant: Grant) 
         _store(tx, table, changes, written)
         return written
 
-    return await ctx.engine.write(partition, commit)
+    return await ctx.engine.write([partition], commit)
 
 
 def _store(tx: Transaction, table: Table, changes: Sequence[Change], written: Sequence[Entity | None]) -> None:
     entities = [entity for entity in written if entity is not None]
     if entities:
-        tx.put_many(entities)
+        tx.put(*entities)
     if len(entities) < len(changes):
         for change, entity in zip(changes, written, strict=True):
             if entity is None:
@@ -57,12 +57,12 @@ def _store(tx: Transaction, table: Table, changes: Sequence[Change], written: Se
 
 
 def check_changes(changes: Sequence[Change], grant: Grant) -> None:
-    """One table, one partition, each entity once, each within reach of the caller."""
+    """One table, one partition, each entity once, and the caller may write each of them."""
     check_count(len(changes))
     rows = set[str]()
     for index, change in enumerate(changes):
         try:
-            _check_company(change, changes[0], rows)
+            _check_same_partition(change, changes[0], rows)
             check_reach(change, grant)
         except StorageError as error:
             raise ChangeRefused(index, error) from None
@@ -70,13 +70,13 @@ def check_changes(changes: Sequence[Change], grant: Grant) -> None:
 
 
 def check_count(count: int) -> None:
-    """Refused at the last change that would have been allowed, as Azure does."""
+    """The error names the last change that would have been allowed, as in Azure."""
     if count > MAX_CHANGES:
         message = f"The batch request operation exceeds the maximum {MAX_CHANGES} changes per change set."
         raise ChangeRefused(MAX_CHANGES - 1, StorageError(Code.InvalidInput, message=message))
 
 
-def _check_company(change: Change, first: Change, rows: set[str]) -> None:
+def _check_same_partition(change: Change, first: Change, rows: set[str]) -> None:
     if change.name.table.lower() != first.name.table.lower():
         raise StorageError(Code.InvalidInput)
     if change.name.partition_key != first.name.partition_key:

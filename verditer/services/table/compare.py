@@ -1,8 +1,9 @@
-"""What a filter means for a stored record, in Azure's terms, compiled to one function.
+"""The meaning of a filter for a stored record, compiled to one function.
 
-A property that is absent meets no comparison, not even `ne`; `not` turns that into a yes. Types that differ never meet, but
-a whole number in the filter is read as the wider number the property has: Int32 → Int64 → Double, never the other way.
-Text is ordered by UTF-16 code unit, GUIDs by their text, binary by its bytes, moments by their ticks; NaN differs from all.
+A comparison with an absent property is false, also for `ne`, so its negation is true. Values of different types never compare as
+true, except that a whole number in the filter is widened to the type of the property: Int32 → Int64 → Double, never narrowed.
+Text is ordered by UTF-16 code unit, GUIDs by their text, binary by its bytes, moments by their ticks; NaN differs from every
+value.
 """
 
 import base64
@@ -13,15 +14,15 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from verditer.core.edm import ANNOTATION, Edm, Wire, double_of
+from verditer.core.edm import ANNOTATION, Edm, JsonValue, double_of
 from verditer.services.table.filter import And, Compare, Constant, Literal, Node, Not, Or
-from verditer.services.table.surely import sure_test
+from verditer.services.table.raw_match import raw_match
 
 T = TypeVar("T")
-Test = Callable[[Any, str | None], bool]
-"""Whether a member's value with its annotation meets a comparison."""
+MemberTest = Callable[[Any, str | None], bool]
+"""Whether the value of a member, with its annotation, meets a comparison."""
 System = Mapping[str, Callable[[Any], tuple[str, str | None]]]
-"""The properties that are not in the JSON object of a record, and how to read them."""
+"""The properties that are fields of a record instead of members of its document, and how to read them."""
 
 _OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
     "eq": operator.eq,
@@ -41,17 +42,17 @@ def compile_filter(node: Node, system: System, document: Callable[[T], bytes]) -
 
 
 def compile_selection(node: Node, system: System, document: Callable[[T], bytes]) -> Callable[[Sequence[T]], list[T]]:
-    """Those of some records that match. Only the members the filter asks for are decoded from their documents, of all of them
-    at once; nothing where it asks for none, or where all surely match."""
+    """A function that selects the matching records. It decodes only the members that the filter names, for all records at once,
+    and decodes nothing when the filter names none or when all records match by their raw bytes."""
     names = tuple(sorted(_names(node) - set(system)))
     test = _compile(node, system, {name: index for index, name in enumerate(names)})
     if not names:
         return lambda records: [record for record in records if test(record, None)]
-    decode, is_sure = _rows_decoder(names), sure_test(node, system)
+    decode, raw_test = _rows_decoder(names), raw_match(node, system)
 
     def matching(records: Sequence[T]) -> list[T]:
         documents = list(map(document, records))
-        if is_sure is not None and all(map(is_sure, documents)):
+        if raw_test is not None and all(map(raw_test, documents)):
             return list(records)
         rows = decode(b"[%b]" % b",".join(documents))
         return [record for record, row in zip(records, rows, strict=True) if test(record, row)]
@@ -71,7 +72,7 @@ def _rows_decoder(names: tuple[str, ...]) -> Callable[[bytes], list[Any]]:
     fields: list[tuple[str, Any, None]] = []
     wire: dict[str, str] = {}
     for index, name in enumerate(names):
-        fields += [(f"v{index}", Wire | None, None), (f"a{index}", str | None, None)]
+        fields += [(f"v{index}", JsonValue | None, None), (f"a{index}", str | None, None)]
         wire |= {f"v{index}": name, f"a{index}": name + ANNOTATION}
     row = msgspec.defstruct("Row", fields, rename=wire, gc=False)
     return msgspec.json.Decoder(list[row]).decode  # type: ignore[valid-type]
@@ -97,7 +98,9 @@ def _compile(node: Node, system: System, slots: dict[str, int]) -> Callable[[Any
     return lambda record, row: any(part(record, row) for part in parts)
 
 
-def _comparison(test: Test, read: Callable[[Any], tuple[str, str | None]] | None, slot: int | None) -> Callable[[Any, Any], bool]:
+def _comparison(
+    test: MemberTest, read: Callable[[Any], tuple[str, str | None]] | None, slot: int | None
+) -> Callable[[Any, Any], bool]:
     if read is not None:
         reader = read
         return lambda record, row: test(*reader(record))
@@ -105,20 +108,24 @@ def _comparison(test: Test, read: Callable[[Any], tuple[str, str | None]] | None
     return lambda record, row: test(*members(row))
 
 
-def test_of(op: str, literal: Literal) -> Test:
+def test_of(op: str, literal: Literal) -> MemberTest:
     return _TESTS[literal.kind](op, literal.value)
 
 
 test_of.__test__ = False  # type: ignore[attr-defined]  # pytest would take it for a test
 
 
-def _text(op: str, value: Any) -> Test:
+def _text(op: str, value: Any) -> MemberTest:
     compare = _OPERATORS[op]
     if op == "eq":
         return lambda found, annotation: annotation is None and found == value
     if op == "ne":
         return lambda found, annotation: annotation is None and type(found) is str and found != value
-    is_ascii, units, enough = value.isascii(), _units(value), len(value) + 1  # what comes later in a text decides nothing
+    is_ascii, units, enough = (
+        value.isascii(),
+        _units(value),
+        len(value) + 1,
+    )  # characters beyond this cannot decide the comparison
     return lambda found, annotation: (
         annotation is None
         and type(found) is str
@@ -127,17 +134,17 @@ def _text(op: str, value: Any) -> Test:
 
 
 def _units(text: str) -> bytes:
-    """Sorts as the text's UTF-16 code units do."""
+    """Bytes that sort in the order of the UTF-16 code units of the text."""
     return text.encode("utf-16-be", "surrogatepass")
 
 
-def _binary(op: str, value: Any) -> Test:
-    compare, enough = _OPERATORS[op], (len(value) + 3) // 3 * 4  # characters of base64, for a byte more than the literal has
+def _binary(op: str, value: Any) -> MemberTest:
+    compare, enough = _OPERATORS[op], (len(value) + 3) // 3 * 4  # characters of base64 for one byte more than the literal has
     return lambda found, annotation: annotation == _BINARY and compare(base64.b64decode(found[:enough]), value)
 
 
-def _whole(plain: tuple[type, ...], op: str, value: Any) -> Test:
-    """`plain` are the values without annotation that it is compared with."""
+def _whole(plain: tuple[type, ...], op: str, value: Any) -> MemberTest:
+    """`plain` are the types of values without annotation that the literal compares with."""
     compare = _OPERATORS[op]
 
     def test(found: Any, annotation: str | None) -> bool:
@@ -150,7 +157,7 @@ def _whole(plain: tuple[type, ...], op: str, value: Any) -> Test:
     return test
 
 
-def _double(op: str, value: Any) -> Test:
+def _double(op: str, value: Any) -> MemberTest:
     compare = _OPERATORS[op]
 
     def test(found: Any, annotation: str | None) -> bool:
@@ -161,22 +168,22 @@ def _double(op: str, value: Any) -> Test:
     return test
 
 
-def _boolean(op: str, value: Any) -> Test:
+def _boolean(op: str, value: Any) -> MemberTest:
     compare = _OPERATORS[op]
     return lambda found, annotation: type(found) is bool and compare(found, value)
 
 
-def _annotated(kind: Edm, read: Callable[[str], Any]) -> Callable[[str, Any], Test]:
+def _annotated(kind: Edm, read: Callable[[str], Any]) -> Callable[[str, Any], MemberTest]:
     name = kind.value
 
-    def factory(op: str, value: Any) -> Test:
+    def factory(op: str, value: Any) -> MemberTest:
         compare = _OPERATORS[op]
         return lambda found, annotation: annotation == name and compare(read(found), value)
 
     return factory
 
 
-_TESTS: dict[Edm, Callable[[str, Any], Test]] = {
+_TESTS: dict[Edm, Callable[[str, Any], MemberTest]] = {
     Edm.STRING: _text,
     Edm.INT32: partial(_whole, (int, float)),
     Edm.INT64: partial(_whole, (float,)),

@@ -1,9 +1,9 @@
-"""`$filter`: the text of a query becomes a small tree.
+"""The parser of `$filter`: text becomes a small tree.
 
     or = and *("or" and)    and = unary *("and" unary)    unary = "not" unary | "(" or ")" | operand [op operand]
 
-One operand of a comparison is a property, the other a literal. What a comparison means for a stored value is `compare.py`;
-which keys a tree leaves to look at is `planner.py`.
+One operand of a comparison is a property, the other a literal. `compare.py` defines what a comparison means for a stored value;
+`planner.py` derives the keys that a tree can match.
 """
 
 import binascii
@@ -12,18 +12,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from verditer.core.caches import remember
+from verditer.core.caches import bounded_cache
 from verditer.core.dates import parse_iso
 from verditer.core.edm import Edm, canonical, datetime_text, double_of
 from verditer.core.errors import Code, StorageError
 
-MAX_DEPTH = 100  # of parentheses and `not`: no honest query is deeper, and each level costs a frame
-MAX_NAMES = 255  # of properties: an entity has no more
+MAX_DEPTH = 100  # of parentheses and `not`: real queries are not deeper, and each level costs a stack frame
+MAX_NAMES = 255  # of different properties: an entity has no more
 
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """`value` compares as its type does: text, a number, or bytes; a moment is its text without the `Z`."""
+    """`value` is text, a number, or bytes; a moment is its text without the `Z`, which sorts in the order of time."""
 
     kind: Edm
     value: str | int | float | bool | bytes
@@ -72,21 +72,21 @@ _TOKEN = re.compile(
 )
 
 
-class _Token(NamedTuple):
+class _FilterToken(NamedTuple):
     kind: str  # literal, word, mark, end
     value: str | Literal
     end: int  # where it ends in the text
 
 
-@remember(256, 1024)
+@bounded_cache(256, 1024)
 def parse_filter(text: str) -> Node | None:
-    """None where there is nothing to filter by."""
+    """None for an empty filter."""
     if not text.strip():
         return None
-    return _Parser(text).whole()
+    return _FilterParser(text).whole()
 
 
-class _Parser:
+class _FilterParser:
     def __init__(self, text: str) -> None:
         self._text = text
         self._tokens = _tokens(text)
@@ -103,15 +103,15 @@ class _Parser:
         return node
 
     @property
-    def _token(self) -> _Token:
+    def _token(self) -> _FilterToken:
         return self._tokens[self._at]
 
-    def _take(self) -> _Token:
+    def _next(self) -> _FilterToken:
         token = self._token
         self._at += token.kind != "end"
         return token
 
-    def _takes(self, word: str) -> bool:
+    def _accept(self, word: str) -> bool:
         found = self._token.kind in ("word", "mark") and self._token.value == word
         self._at += found
         return found
@@ -121,13 +121,13 @@ class _Parser:
 
     def _either(self) -> Node:
         parts = [self._both()]
-        while self._takes("or"):
+        while self._accept("or"):
             parts.append(self._both())
         return parts[0] if len(parts) == 1 else Or(tuple(parts))
 
     def _both(self) -> Node:
         parts = [self._unary()]
-        while self._takes("and"):
+        while self._accept("and"):
             parts.append(self._unary())
         return parts[0] if len(parts) == 1 else And(tuple(parts))
 
@@ -140,11 +140,11 @@ class _Parser:
         return node
 
     def _negation_or_group(self) -> Node:
-        if self._takes("not"):
+        if self._accept("not"):
             return Not(self._unary())
-        if self._takes("("):
+        if self._accept("("):
             node = self._either()
-            if not self._takes(")"):
+            if not self._accept(")"):
                 raise self._error()
             return node
         return self._comparison()
@@ -155,7 +155,7 @@ class _Parser:
         if op not in _MIRRORED:
             return _alone(left)
         assert isinstance(op, str)
-        self._take()
+        self._next()
         right = self._operand()
         if isinstance(left, str) and isinstance(right, Literal):
             return Compare(left, op, right)
@@ -167,11 +167,11 @@ class _Parser:
         """A property's name, or a literal."""
         token = self._token
         if token.kind == "literal":
-            self._take()
+            self._next()
             return token.value
         if token.kind != "word" or token.value in _WORDS:
             raise self._error()
-        self._take()
+        self._next()
         if self._token.value == "(" and self._token.kind == "mark":
             raise StorageError(Code.NotImplemented)  # a function: startswith, substringof, …
         if token.value == "null":
@@ -181,7 +181,7 @@ class _Parser:
 
 
 def _alone(operand: str | Literal) -> Node:
-    """A boolean constant, or a boolean property, which is itself a condition."""
+    """An operand without an operator: a boolean constant, or a boolean property."""
     if isinstance(operand, str):
         return Compare(operand, "eq", Literal(Edm.BOOLEAN, True))
     if isinstance(operand.value, bool):
@@ -193,32 +193,32 @@ def syntax_error(position: int, text: str) -> StorageError:
     return StorageError(Code.InvalidInput, message=f"Syntax error at position {position} in '{text}'.")
 
 
-def _tokens(text: str) -> list[_Token]:
-    tokens, at, end = list[_Token](), 0, len(text.rstrip())
+def _tokens(text: str) -> list[_FilterToken]:
+    tokens, at, end = list[_FilterToken](), 0, len(text.rstrip())
     while at < end:
         match = _TOKEN.match(text, at)
         if match is None:
             raise syntax_error(at, text)
         at = match.end()
         tokens.append(_token(match, text))
-    tokens.append(_Token("end", "", len(text)))
+    tokens.append(_FilterToken("end", "", len(text)))
     return tokens
 
 
-def _token(match: re.Match[str], text: str) -> _Token:
+def _token(match: re.Match[str], text: str) -> _FilterToken:
     end = match.end()
     if match["mark"]:
-        return _Token("mark", match["mark"], end)
+        return _FilterToken("mark", match["mark"], end)
     word = match["word"]
     if word is not None:
         constant = _NAMED.get(word)
-        return _Token("word", word, end) if constant is None else _Token("literal", constant, end)
+        return _FilterToken("word", word, end) if constant is None else _FilterToken("literal", constant, end)
     if match["text"]:
-        return _Token("literal", Literal(Edm.STRING, match["text"][1:-1].replace("''", "'")), end)
+        return _FilterToken("literal", Literal(Edm.STRING, match["text"][1:-1].replace("''", "'")), end)
     literal = _number(match["number"]) if match["number"] else _typed(match["prefix"], match["body"])
     if literal is None:
         raise syntax_error(end, text)
-    return _Token("literal", literal, end)
+    return _FilterToken("literal", literal, end)
 
 
 _NAMED = {
@@ -243,7 +243,7 @@ def _number(text: str) -> Literal:
 
 def _typed(prefix: str, body: str) -> Literal | None:
     try:
-        if prefix == "datetime":  # also one that no property can have, such as the first moment that .NET knows
+        if prefix == "datetime":  # also a moment that no property can have, such as the first one of .NET
             ticks = parse_iso(body)
             return Literal(Edm.DATETIME, datetime_text(ticks)[:-1]) if ticks is not None else None
         if prefix == "guid":

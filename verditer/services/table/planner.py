@@ -1,34 +1,34 @@
-"""The query planner: which keys a filter can match, and what is left to ask of each entity there.
+"""The query planner: the keys that a filter can match, and the part of the filter that remains to be checked for each entity.
 
 Entities are ordered by PartitionKey and then RowKey. A comparison with either is an interval of that key's bytes; a filter is a
-union of boxes, a pair of intervals each; and a box whose partition is one value, or whose rows are all, is one span of stored
-keys. So equality, ranges, prefixes (`ge` with `lt`) and an `or` of keys become spans, sorted and apart, and everything
-that the spans do not already guarantee stays in `rest` and is evaluated while scanning.
+union of boxes, each a pair of intervals; and a box whose partition is one value, or which has all rows, is one span of stored
+keys. So equality, ranges, prefixes (`ge` with `lt`) and an `or` of keys become sorted, disjoint spans. The part of the filter
+that the spans do not guarantee is `residual` and is evaluated during the scan.
 """
 
 import math
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from verditer.core.edm import Edm, encode_members
+from verditer.core.edm import Edm
 from verditer.core.limits import MAX_PROPERTY_NAME
 from verditer.core.records.record import Span, key_of, successor
-from verditer.partition.engine import Mark
+from verditer.partition.engine import Condition, MemberBetween, MemberEquals
 from verditer.services.table.filter import And, Compare, Constant, Node, Or
 
-MAX_BOXES = 2000  # more than a request names; but an `and` of many `or`s multiplies, and past this one side alone decides
-END = b"\xff"  # behind every key: text never encodes to this byte
+MAX_BOXES = 2000  # more than a request can name; an `and` of many `or`s multiplies, and beyond this only one side is used
+END = b"\xff"  # after every key: text never encodes to this byte
 
 
 class Plan(NamedTuple):
-    """`spans` are relative to the table: prefix them with its id. `rest` is None when the spans say it all.
+    """`spans` are relative to the table: prefix them with its id. `residual` is None when the spans are exact.
 
-    `marks` are what the stored form of every match contains: an engine may pass over entities by them.
+    Every match meets the `conditions`: an engine may leave out entities that do not.
     """
 
     spans: tuple[Span, ...]
-    rest: Node | None
-    marks: tuple[Mark, ...] = ()
+    residual: Node | None
+    conditions: tuple[Condition, ...] = ()
 
 
 class Box(NamedTuple):
@@ -42,7 +42,7 @@ class Box(NamedTuple):
         return self.row == ALL or self.partition.high == successor(self.partition.low) != END
 
     def span(self) -> Span:
-        """The stored keys of the box, or more than those where it is no span."""
+        """The stored keys of the box; a superset of them when the box is not one span."""
         partition, row = self
         if row == ALL or not self.is_span:
             return partition
@@ -57,12 +57,12 @@ def plan(node: Node | None) -> Plan:
     if node is None:
         return Plan((ALL,), None)
     parts = node.parts if isinstance(node, And) else (node,)
-    looks = [_look(part) for part in parts]
-    boxes, exact = _common_boxes(looks)
-    rest = _conjunction([part for part, look in zip(parts, looks, strict=True) if not look.exact])
+    found = [_key_boxes(part) for part in parts]
+    boxes, exact = _common_boxes(found)
+    residual = _conjunction([part for part, one in zip(parts, found, strict=True) if not one.exact])
     if not exact or not all(box.is_span for box in boxes):
-        rest = node
-    return Plan(tuple(merged(box.span() for box in boxes)), rest, _marks(rest))
+        residual = node
+    return Plan(tuple(merged(box.span() for box in boxes)), residual, _conditions(residual))
 
 
 def merged(spans: Iterable[Span]) -> list[Span]:
@@ -76,30 +76,30 @@ def merged(spans: Iterable[Span]) -> list[Span]:
     return result
 
 
-class Look(NamedTuple):
-    """Boxes that hold every key a filter can match; `exact` when they hold no other."""
+class KeyBoxes(NamedTuple):
+    """Boxes that contain every key that a filter can match; `exact` when they contain no other key."""
 
     boxes: list[Box]
     exact: bool
 
 
-def _look(node: Node) -> Look:
+def _key_boxes(node: Node) -> KeyBoxes:
     if isinstance(node, Constant):
-        return Look([EVERYTHING] if node.value else [], exact=True)
+        return KeyBoxes([EVERYTHING] if node.value else [], exact=True)
     if isinstance(node, Or):
-        looks = [_look(part) for part in node.parts]
-        boxes = [box for look in looks for box in look.boxes]
+        found = [_key_boxes(part) for part in node.parts]
+        boxes = [box for one in found for box in one.boxes]
         if len(boxes) <= MAX_BOXES:
-            return Look(boxes, exact=all(look.exact for look in looks))
+            return KeyBoxes(boxes, exact=all(one.exact for one in found))
     if isinstance(node, And):
-        looks = [_look(part) for part in node.parts]
-        boxes, exact = _common_boxes(looks)
-        return Look(boxes, exact and all(look.exact for look in looks))
+        found = [_key_boxes(part) for part in node.parts]
+        boxes, exact = _common_boxes(found)
+        return KeyBoxes(boxes, exact and all(one.exact for one in found))
     if isinstance(node, Compare) and _is_of_key(node):
         interval = _interval(node.op, str(node.literal.value))
         if interval is not None:
-            return Look([Box(interval, ALL) if node.name == "PartitionKey" else Box(ALL, interval)], exact=True)
-    return Look([EVERYTHING], exact=False)
+            return KeyBoxes([Box(interval, ALL) if node.name == "PartitionKey" else Box(ALL, interval)], exact=True)
+    return KeyBoxes([EVERYTHING], exact=False)
 
 
 def _is_of_key(node: Compare) -> bool:
@@ -107,22 +107,22 @@ def _is_of_key(node: Compare) -> bool:
 
 
 def _interval(op: str, key: str) -> Span | None:
-    """The encoded keys that a comparison allows; None for `ne`, which excludes one key only."""
+    """The encoded keys that a comparison allows; None for `ne`, which excludes only one key."""
     low = key_of(key)
-    behind = successor(low)
+    after = successor(low)
     return {
-        "eq": Span(low, behind),
+        "eq": Span(low, after),
         "ge": Span(low, END),
-        "gt": Span(behind, END),
+        "gt": Span(after, END),
         "lt": Span(b"", low),
-        "le": Span(b"", behind),
+        "le": Span(b"", after),
     }.get(op)
 
 
-def _common_boxes(looks: list[Look]) -> tuple[list[Box], bool]:
-    """What all of them hold; False when that would be too many boxes, and some were left out of the reckoning."""
+def _common_boxes(found: list[KeyBoxes]) -> tuple[list[Box], bool]:
+    """The intersection; False when it would have too many boxes, and boxes of one side were used instead."""
     common, exact, most = [EVERYTHING], True, MAX_BOXES
-    for boxes in [look.boxes for look in looks if look.boxes != [EVERYTHING]]:
+    for boxes in [one.boxes for one in found if one.boxes != [EVERYTHING]]:
         if common == [EVERYTHING]:
             common = boxes
         elif len(common) * len(boxes) > most:
@@ -144,34 +144,26 @@ def _conjunction(parts: list[Node]) -> Node | None:
     return parts[0] if parts else None
 
 
-def _marks(rest: Node | None) -> tuple[Mark, ...]:
-    """What the stored document of every match contains. Other comparisons, and more than a few, are left to the predicate."""
-    parts = rest.parts if isinstance(rest, And) else (rest,)
-    found = [_mark(part) for part in parts if isinstance(part, Compare) and part.name not in _NOT_STORED]
-    return tuple(sorted(filter(None, found), key=lambda mark: mark.bounds is not None)[:MAX_MARKS])
+def _conditions(residual: Node | None) -> tuple[Condition, ...]:
+    """The conditions on every match that can be expressed to an engine. The predicate checks all of them again."""
+    parts = residual.parts if isinstance(residual, And) else (residual,)
+    found = [_condition(part) for part in parts if isinstance(part, Compare) and part.name not in _NOT_STORED]
+    return tuple(condition for condition in found if condition is not None)
 
 
-def _mark(node: Compare) -> Mark | None:
+def _condition(node: Compare) -> Condition | None:
     kind, value = node.literal.kind, node.literal.value
-    if len(node.name) > MAX_PROPERTY_NAME:  # there is none
+    if len(node.name) > MAX_PROPERTY_NAME or node.op == "ne":
         return None
-    name = encode_members(node.name) + b":"
     if node.op == "eq" and kind in _ONE_SPELLING:
-        text = encode_members(str(value) + "Z" if kind is Edm.DATETIME else value).decode()
-        return Mark(name, values=(text[:MAX_MARK_TEXT].encode(),))
-    if node.op == "ne" or not isinstance(value, int | float) or kind not in _NUMBERS or not math.isfinite(value):
+        return MemberEquals(node.name, value if isinstance(value, bool) else str(value) + ("Z" if kind is Edm.DATETIME else ""))
+    if not isinstance(value, int | float) or kind not in _NUMBERS or not math.isfinite(value):
         return None
-    if node.op == "eq" and isinstance(value, int) and 0 < abs(value) < 10**15:  # larger doubles have an exponent
-        digits = b"%d" % value
-        return Mark(name, values=(digits + b",", digits + b"}", digits + b".", b'"' + digits))
-    slack = abs(value) * 1e-9  # an engine may read a number a little differently
-    low = value - slack if node.op in ("eq", "ge", "gt") else -math.inf
-    high = value + slack if node.op in ("eq", "le", "lt") else math.inf
-    return Mark(name, (low, high))
+    low = value if node.op in ("eq", "ge", "gt") else -math.inf
+    high = value if node.op in ("eq", "le", "lt") else math.inf
+    return MemberBetween(node.name, low, high)
 
 
-MAX_MARKS = 2
-MAX_MARK_TEXT = 128  # characters of a value: few values begin alike for longer
-_NOT_STORED = frozenset({"PartitionKey", "RowKey", "Timestamp"})
+_NOT_STORED = frozenset({"PartitionKey", "RowKey", "Timestamp"})  # not members of the document
 _ONE_SPELLING = frozenset({Edm.STRING, Edm.BOOLEAN, Edm.GUID, Edm.DATETIME})  # equal values are equal text
 _NUMBERS = frozenset({Edm.INT32, Edm.INT64, Edm.DOUBLE})

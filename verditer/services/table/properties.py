@@ -1,47 +1,48 @@
-"""What a client sends as an entity becomes its keys and `Members`: the rules for names, types, nulls and sizes."""
+"""The entity that a client sent → its keys and `Members`: the rules for names, types, nulls and sizes."""
 
 from collections.abc import Mapping
 
-from verditer.core.caches import Kept
+from verditer.core.caches import BoundedCache
 from verditer.core.edm import (
     ANNOTATION,
     Edm,
     Members,
-    annotated,
     binary_bytes,
     encode_members,
-    inferred,
+    infer_value,
     invalid_value,
     kind_of,
+    read_annotated,
     size_of,
     utf16_units,
 )
 from verditer.core.errors import Code, StorageError
 from verditer.core.limits import MAX_ENTITY_BYTES, MAX_PROPERTIES, MAX_PROPERTY_BYTES, MAX_PROPERTY_NAME
-from verditer.core.records.table import padded
 
 Sent = Mapping[str, object]
 """The members of the JSON object a client sent."""
 
-_SYSTEM = frozenset({"PartitionKey", "RowKey", "Timestamp", "__metadata"})  # a client may send them; the server knows better
+_SYSTEM = frozenset(
+    {"PartitionKey", "RowKey", "Timestamp", "__metadata"}
+)  # ignored when a client sends them: the server sets them
 _STRING, _BINARY = Edm.STRING.value, Edm.BINARY.value
-_MOST_FORMS, _SMALL_FORM = 256, 4096  # what is kept of them: how many, and of how many characters
-_SURELY_SHORT = MAX_PROPERTY_BYTES // 4  # bytes of JSON: no property of an entity this small is too long
-_SURELY_SMALL = MAX_ENTITY_BYTES // 4  # bytes of JSON: the size by Azure's formula is at most double, and a little
+_MAX_CACHED, _MAX_CACHED_LENGTH = 256, 4096  # entries of the cache, and characters of one of them
+_SHORT_DOCUMENT = MAX_PROPERTY_BYTES // 4  # bytes of JSON: no property of an entity this small is too long
+_SMALL_DOCUMENT = MAX_ENTITY_BYTES // 4  # bytes of JSON: the size by Azure's formula is at most a little more than double
 
 
 def own_properties(sent: Sent) -> Members:
     """The properties that are stored: not the keys, not the Timestamp, not `odata.…`, and nothing that is null."""
     names = tuple(sent)
     members: Members = {}
-    for name, annotation in _KNOWN.get(names) or _own_names(names):
+    for name, annotation in _NAMES_CACHE.get(names) or _own_names(names):
         value = sent[name]
         if value is None:
             continue
         if annotation is None or (kind := sent[annotation]) is None:
-            members[name] = value if isinstance(value, (str, bool)) else inferred(value)
+            members[name] = value if isinstance(value, (str, bool)) else infer_value(value)
             continue
-        wire = annotated(kind, value)
+        wire = read_annotated(kind, value)
         if isinstance(wire, str) and kind != _STRING:
             members[annotation] = str(kind)
         members[name] = wire
@@ -49,11 +50,11 @@ def own_properties(sent: Sent) -> Members:
 
 
 Names = tuple[tuple[str, str | None], ...]
-_KNOWN = Kept[tuple[str, ...], Names](_MOST_FORMS)  # a program sends entities of few forms
+_NAMES_CACHE = BoundedCache[tuple[str, ...], Names](_MAX_CACHED)  # a program sends entities with few different sets of names
 
 
 def _own_names(names: tuple[str, ...]) -> Names:
-    """The names to store, each with that of its annotation if it has one."""
+    """The names to store, each with the name of its annotation if it has one."""
     annotations = {name for name in names if name.endswith(ANNOTATION)}
     found: list[tuple[str, str | None]] = []
     for name in names:
@@ -66,13 +67,13 @@ def _own_names(names: tuple[str, ...]) -> Names:
         if len(name) > MAX_PROPERTY_NAME:
             raise StorageError(Code.PropertyNameTooLong)
         found.append((name, name + ANNOTATION if name + ANNOTATION in annotations else None))
-    if sum(map(len, names)) < _SMALL_FORM:
-        _KNOWN.keep(names, tuple(found))
+    if sum(map(len, names)) < _MAX_CACHED_LENGTH:
+        _NAMES_CACHE.keep(names, tuple(found))
     return tuple(found)
 
 
 def sent_keys(sent: Sent) -> tuple[str, str]:
-    """PartitionKey and RowKey of an insert. Both have to be there, and to be strings."""
+    """PartitionKey and RowKey of an insert. Both are required and have to be strings."""
     return _key(sent, "PartitionKey", _PARTITION_TYPE), _key(sent, "RowKey", _ROW_TYPE)
 
 
@@ -89,7 +90,7 @@ def _key(sent: Sent, name: str, annotation: str) -> str:
 
 
 def document_of(members: Members, partition_key: str, row_key: str) -> bytes:
-    """The stored document, refused when the entity would be too large."""
+    """The document to store; StorageError when the entity is too large."""
     names = sum(not name.endswith(ANNOTATION) for name in members) if len(members) > MAX_PROPERTIES else 0
     if names > MAX_PROPERTIES:
         raise StorageError(Code.TooManyProperties)
@@ -97,11 +98,11 @@ def document_of(members: Members, partition_key: str, row_key: str) -> bytes:
         document = encode_members(members)
     except UnicodeEncodeError:  # half a surrogate pair
         raise invalid_value() from None
-    if len(document) > _SURELY_SHORT:
+    if len(document) > _SHORT_DOCUMENT:
         _check_lengths(members)
-    if len(document) > _SURELY_SMALL and _entity_bytes(members, partition_key, row_key) > MAX_ENTITY_BYTES:
+    if len(document) > _SMALL_DOCUMENT and _entity_bytes(members, partition_key, row_key) > MAX_ENTITY_BYTES:
         raise StorageError(Code.EntityTooLarge)
-    return padded(document)
+    return document
 
 
 def _check_lengths(members: Members) -> None:
@@ -123,6 +124,6 @@ def _entity_bytes(members: Members, partition_key: str, row_key: str) -> int:
 
 
 def merged(current: Members, change: Members) -> Members:
-    """What is sent replaces what was there, with its type; the rest stays."""
+    """The sent properties replace stored ones, together with their types; the others stay."""
     kept = {name: value for name, value in current.items() if name.removesuffix(ANNOTATION) not in change}
     return kept | change

@@ -1,0 +1,136 @@
+"""The frame of the explorer: signing in, themes, keyboard, deep links, hostile pages, and what the pages look like."""
+
+import re
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import BrowserContext, Page, expect
+
+from tests.browser.conftest import PICTURES, Azure, opened, visit
+from tests.rest.running import ADMIN_TOKEN, Running, running
+from verditer.config import AdminPort
+
+ACCOUNT = "devstoreaccount1"
+
+
+def test_the_start_link_signs_in_and_the_token_leaves_the_address(page: Page, server: Running) -> None:
+    assert page.url == f"http://127.0.0.1:{server.admin_port}/"
+    page.reload()
+    expect(page.get_by_role("heading", name="Overview")).to_be_visible()
+
+
+def test_without_the_link_a_page_asks_for_the_token(context: BrowserContext, server: Running) -> None:
+    page = context.new_page()
+    page.goto(f"http://127.0.0.1:{server.admin_port}/")
+    expect(page.get_by_text("Open the link that the server printed")).to_be_visible()
+    page.get_by_label("Token").fill(ADMIN_TOKEN)
+    page.get_by_role("button", name="Open").click()
+    expect(page.get_by_role("heading", name="Overview")).to_be_visible()
+
+
+def test_a_page_of_another_origin_reads_and_changes_nothing(
+    context: BrowserContext, page: Page, server: Running, azure: Azure
+) -> None:
+    """The other origin is the same machine by another port, to which browsers send the cookie."""
+    azure.blobs.create_container("untouched")
+    evil = context.new_page()
+    evil.goto(f"http://127.0.0.1:{server.port}/{ACCOUNT}")  # any page of the blob port
+    base = f"http://127.0.0.1:{server.admin_port}"
+    script = """async ([url, method]) => {
+      try { return String((await fetch(url, {method, credentials: "include", mode: "cors"})).status) }
+      catch (e) { return "failed" }
+    }"""
+    assert evil.evaluate(script, [f"{base}/api/overview", "GET"]) == "failed"
+    assert evil.evaluate(script, [f"{base}/storage/blob/{ACCOUNT}/untouched?restype=container", "DELETE"]) == "failed"
+    simple = """(url) =>
+      fetch(url, {method: "POST", body: "{}", credentials: "include", mode: "no-cors"}).then(() => 1, () => 0)"""
+    evil.evaluate(simple, f"{base}/control/reset")
+    assert [each.name for each in azure.blobs.list_containers()] == ["untouched"]
+    azure.blobs.delete_container("untouched")
+
+
+def test_addresses_of_nothing_say_so(page: Page, azure: Azure) -> None:
+    visit(page, f"{ACCOUNT}/blob/absent")
+    expect(page.get_by_role("alert")).to_contain_text("The specified container does not exist.")
+    expect(page.locator(".more")).to_contain_text("could not be loaded")
+    azure.blobs.create_container("absent")
+    page.get_by_role("button", name="Try again").click()
+    expect(page.locator("#main")).to_contain_text("This container is empty")
+    azure.blobs.delete_container("absent")
+    visit(page, "nobody/blob")
+    expect(page.get_by_role("alert")).to_contain_text("There is no such page.")
+    visit(page, ACCOUNT)
+    expect(page).to_have_url(re.compile(f"#/{ACCOUNT}/blob$"))
+
+
+def test_the_theme_is_switched_and_remembered(page: Page) -> None:
+    light = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    page.get_by_role("button", name="Theme").click()
+    dark = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert light != dark
+    page.reload()
+    page.get_by_role("heading", name="Overview").wait_for()
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == dark
+
+
+def test_the_keyboard_is_enough(page: Page, azure: Azure) -> None:
+    for name in ("keys-a", "keys-b", "lock"):
+        azure.blobs.create_container(name)
+    page.keyboard.press("l")
+    expect(page.get_by_role("heading", name="Live requests")).to_be_visible()
+    visit(page, f"{ACCOUNT}/blob")
+    page.get_by_text("lock", exact=True).wait_for()
+    page.keyboard.press("/")
+    page.keyboard.type("keys-")
+    expect(page.locator("tbody tr.row")).to_have_text([re.compile("keys-a"), re.compile("keys-b")])
+    page.locator("tbody tr.row").first.focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="keys-b")).to_be_visible()
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog")).to_contain_text("next and previous row")
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+
+
+def test_every_control_has_a_name_for_screen_readers(page: Page, azure: Azure) -> None:
+    azure.blobs.create_container("named").upload_blob("a.txt", b"text")
+    for address in ("", "live", f"{ACCOUNT}/blob", f"{ACCOUNT}/blob/named?show=a.txt&tab=Share"):
+        visit(page, address)
+        page.locator("#main .bar").first.wait_for()
+        nameless = page.evaluate(
+            """[...document.querySelectorAll("button, a, input, select, textarea")].filter((e) =>
+               !(e.textContent.trim() || e.getAttribute("aria-label") || e.closest("label"))).map((e) => e.outerHTML)"""
+        )
+        assert nameless == []
+
+
+def test_a_read_only_server_offers_no_changes(context: BrowserContext, tmp_path: Path) -> None:
+    admin = AdminPort(token=ADMIN_TOKEN, read_only=True)
+    with running(tmp_path, in_memory=True, admin=admin) as server:
+        Azure(server).blobs.create_container("box").upload_blob("a.txt", b"text")
+        page = opened(context, server)
+        expect(page.locator("#side")).to_contain_text("read-only")
+        visit(page, f"{ACCOUNT}/blob/box?show=a.txt&tab=Properties")
+        expect(page.locator("#detail")).to_contain_text("4 bytes")
+        texts = page.locator("button").all_inner_texts()
+        assert [text for text in texts if re.match("Delete|Upload|Edit|Copy to|Set tier|Take", text)] == []
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_pictures_of_the_overview_and_of_live_requests(
+    context: BrowserContext, server: Running, azure: Azure, theme: str
+) -> None:
+    from tests.browser.example import fill, load
+
+    fill(azure)
+    page = opened(context, server)
+    page.evaluate(f"document.documentElement.dataset.theme = '{theme}'")
+    load(azure, seconds=8)
+    expect(page.locator("svg.chart path").first).to_have_attribute("d", re.compile("L"))
+    page.screenshot(path=PICTURES / f"overview-{theme}.png")
+    visit(page, "live")
+    load(azure, seconds=1)
+    page.locator("tr.refused").first.wait_for()
+    page.screenshot(path=PICTURES / f"live-{theme}.png")
+    expect(page.locator("tr.refused").first).to_contain_text("was changed after the client had read it")

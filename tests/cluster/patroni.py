@@ -1,0 +1,183 @@
+"""PostgreSQL with a primary and two synchronous standbys: three Patroni processes and etcd, from Debian's packages, on loopback.
+
+Servers reach each PostgreSQL through a proxy of its own (`tests/contract/tcp_proxy.py`), so that its network can fail.
+"""
+
+import asyncio
+import contextlib
+import json
+import os
+import shutil
+import subprocess
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+from tests.cluster.processes import Managed, free_port, own
+from tests.contract.tcp_proxy import TcpProxy
+
+MEMBERS = 3
+DISK_MIB = 1024
+TTL_SECONDS = 20  # Patroni's shortest: after so long without a sign of life, another member becomes the primary
+
+_CONFIGURATION = """
+scope: verditer
+name: member{number}
+restapi: {{listen: "127.0.0.1:{rest}", connect_address: "127.0.0.1:{rest}"}}
+etcd3: {{host: "127.0.0.1:{etcd}"}}
+bootstrap:
+  dcs:
+    ttl: {ttl}
+    loop_wait: 3
+    retry_timeout: 5
+    maximum_lag_on_failover: 1048576
+    synchronous_mode: true
+    postgresql:
+      use_pg_rewind: true
+      parameters: {{max_connections: 200, synchronous_commit: "on", fsync: "off", max_wal_size: 128MB, wal_keep_size: 64MB}}
+  initdb: [{{encoding: UTF8}}, {{locale: C}}]
+  pg_hba: ["host all all 127.0.0.1/32 trust", "host replication all 127.0.0.1/32 trust", "local all all trust"]
+postgresql:
+  listen: "127.0.0.1:{port}"
+  connect_address: "127.0.0.1:{port}"
+  data_dir: {home}/disk{number}/data
+  bin_dir: {programs}
+  pgpass: {home}/pgpass{number}
+  remove_data_directory_on_rewind_failure: true
+  remove_data_directory_on_diverged_timelines: true
+  authentication:
+    superuser: {{username: postgres, password: secret}}
+    replication: {{username: replicator, password: secret}}
+    rewind: {{username: rewinder, password: secret}}
+  parameters: {{unix_socket_directories: "{home}"}}
+"""
+
+
+def missing() -> str | None:
+    """What has to be installed, or None."""
+    needed = [shutil.which("patroni"), shutil.which("etcd"), programs(), *Path("/usr/lib").glob("*/faketime/libfaketime.so.1")]
+    if None in needed or len(needed) < 4:
+        return "apt-get install --no-install-recommends postgresql patroni etcd-server python3-etcd libfaketime"
+    return None
+
+
+def programs() -> Path | None:
+    return max(Path("/usr/lib/postgresql").glob("*/bin"), default=None)
+
+
+class SmallDisk:
+    """A disk of its own for the data of one PostgreSQL, in memory. Without root it is a folder that cannot be filled."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        folder.mkdir()
+        own(folder)
+
+    def mount(self) -> None:
+        if os.geteuid() == 0:
+            subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={DISK_MIB}m", "none", str(self._folder)], check=True)
+            own(self._folder)
+
+    def unmount(self) -> None:
+        if os.path.ismount(self._folder):
+            subprocess.run(["umount", "--lazy", str(self._folder)], check=True)
+
+    def fill(self) -> None:
+        assert os.path.ismount(self._folder), "filling a disk needs root"
+        with (self._folder / "filler").open("wb", buffering=0) as filler, contextlib.suppress(OSError):
+            while filler.write(bytes(1 << 16)):
+                pass
+
+    def empty(self) -> None:
+        (self._folder / "filler").unlink()
+
+
+class Member:
+    def __init__(self, number: int, home: Path, etcd_port: int) -> None:
+        self.number = number
+        self.disk = SmallDisk(home / f"disk{number}")
+        self.port, self._rest = free_port(), free_port()
+        self.proxy = TcpProxy(("127.0.0.1", self.port))
+        configuration = home / f"member{number}.yml"
+        configuration.write_text(
+            _CONFIGURATION.format(
+                number=number,
+                rest=self._rest,
+                etcd=etcd_port,
+                port=self.port,
+                home=home,
+                programs=programs(),
+                ttl=TTL_SECONDS,
+            )
+        )
+        patroni = shutil.which("patroni")
+        assert patroni is not None
+        self.process = Managed(f"member{number}", [patroni, str(configuration)], home / f"member{number}.log")
+
+    async def role(self) -> tuple[str, str]:
+        """Its role and state, as Patroni tells them."""
+
+        def ask() -> tuple[str, str]:
+            try:
+                with urllib.request.urlopen(f"http://127.0.0.1:{self._rest}/patroni", timeout=2) as answer:
+                    told = json.load(answer)
+            except urllib.error.HTTPError as error:
+                told = json.load(error)
+            except (OSError, ValueError):
+                return "", ""
+            return str(told.get("role", "")), str(told.get("state", ""))
+
+        return await asyncio.to_thread(ask)
+
+
+class Postgres:
+    def __init__(self, home: Path) -> None:
+        port, peer = free_port(), free_port()
+        own(home)
+        etcd = shutil.which("etcd")
+        assert etcd is not None
+        client, server = f"http://127.0.0.1:{port}", f"http://127.0.0.1:{peer}"
+        command = [etcd, "--data-dir", str(home / "etcd"), "--listen-client-urls", client, "--advertise-client-urls", client]
+        command += ["--listen-peer-urls", server, "--initial-advertise-peer-urls", server]
+        command += ["--initial-cluster", f"default={server}", "--log-level", "error"]
+        self._etcd = Managed("etcd", command, home / "etcd.log")
+        self.members = [Member(number, home, port) for number in range(MEMBERS)]
+
+    async def start(self) -> None:
+        self._etcd.start()
+        for member in self.members:
+            await member.proxy.start()
+            member.disk.mount()
+            member.process.start()
+            await self.until_healthy(1)  # the first becomes the primary, and the others copy it
+        await self.until_healthy(MEMBERS)
+
+    async def stop(self) -> None:
+        for member in self.members:
+            member.process.kill()
+            member.disk.unmount()
+            await member.proxy.stop()
+        self._etcd.kill()
+
+    async def primary(self) -> Member:
+        while True:
+            for member in self.members:
+                if await member.role() in (("master", "running"), ("primary", "running")):
+                    return member
+            await asyncio.sleep(0.2)
+
+    async def until_healthy(self, count: int, seconds: float = 150) -> None:
+        """So many members run, one of them as the primary."""
+        async with asyncio.timeout(seconds):
+            while True:
+                states = [await member.role() for member in self.members]
+                running = [role for role, state in states if state in ("running", "streaming")]
+                if len(running) >= count and any(role in ("master", "primary") for role in running):
+                    return
+                await asyncio.sleep(0.5)
+
+    @property
+    def url(self) -> str:
+        ports = ",".join(str(member.proxy.port) for member in self.members)
+        hosts = ",".join("127.0.0.1" for _ in self.members)
+        return f"host={hosts} port={ports} user=postgres password=secret dbname=postgres"

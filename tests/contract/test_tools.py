@@ -1,0 +1,380 @@
+"""Whole stores: checked, backed up while they serve, restored, and copied from the embedded store to PostgreSQL and back."""
+
+import asyncio
+import contextlib
+import itertools
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from tests.contract.files import ACCOUNT, SHARE, Files
+from tests.contract.processes import BOX, Process, data, process
+from tests.contract.s3 import S3Server
+from tests.contract.stores import PostgresStore, SqliteStore
+from verditer.cli import main
+from verditer.core.dates import seconds
+from verditer.core.names import QueueName, ShareName
+from verditer.core.records.file_open import FileOwner
+from verditer.core.records.record import EVERY_KEY
+from verditer.partition.engine import EngineUnavailable
+from verditer.services.file import shares
+from verditer.services.queue import queues
+from verditer.tools import copy as copying
+from verditer.tools.backup import NotABackup, back_up, restore
+from verditer.tools.check import Findings, check_store
+from verditer.tools.copy import copy_store
+from verditer.tools.copy_state import CopiedExtent, StoreCopyState
+from verditer.tools.extent_digests import ExtentDigests
+from verditer.tools.progress import ProgressLine
+from verditer.tools.stores import OpenStore, StoreAddress, opened
+
+QUEUE = QueueName(BOX.account, "orders")
+LARGE = {f"large-{number}": data(str(number), 50_000 + number) for number in range(4)}
+
+
+@contextlib.asynccontextmanager
+async def serving(folder: Path) -> AsyncIterator[Process]:
+    """A server on an embedded store, without its front end."""
+    async with process(SqliteStore(folder), folder / "extents") as one:
+        yield one
+
+
+async def fill(one: Process) -> None:
+    await one.create()
+    for name, body in LARGE.items():
+        await one.put(name, body)
+    await one.put("small", b"small")
+    await one.stage("staged", b"1", data("s"))
+    await one.snapshot("large-1")
+    await queues.create_queue(one.ctx, QUEUE, queues.CreateQueue())
+    await one.say(QUEUE, "hello")
+
+
+async def expect_filled(one: Process) -> None:
+    for name, body in LARGE.items():
+        assert await one.get(name) == body
+    assert await one.get("small") == b"small"
+    await one.commit("staged", b"1")
+    assert await one.get("staged") == data("s")
+
+
+async def checked(address: StoreAddress, *, read_bytes: bool = True) -> Findings:
+    async with opened(address) as store:
+        return await check_store(store.engine, store.extents, ProgressLine(), ExtentDigests() if read_bytes else None)
+
+
+# Check
+
+
+async def test_a_sound_store_is_sound_and_orphans_are_counted(tmp_path: Path) -> None:
+    async with serving(tmp_path / "a") as one:
+        await fill(one)
+    orphan = tmp_path / "a" / "extents" / "ab" / f"{1:016x}ab{0:014x}"
+    orphan.write_bytes(b"never named")
+    found = await checked(StoreAddress(tmp_path / "a"))
+    assert (found.complaints, found.extents, found.orphans, found.orphan_bytes) == ([], 5, 1, 11)
+
+
+@pytest.mark.parametrize("damage", ["missing", "short"])
+async def test_a_damaged_extent_is_found(tmp_path: Path, damage: str) -> None:
+    async with serving(tmp_path / "a") as one:
+        await fill(one)
+    (extent,) = [path for path in (tmp_path / "a" / "extents").rglob("*") if path.is_file() and path.stat().st_size == 50_002]
+    if damage == "missing":
+        extent.unlink()
+    else:
+        extent.write_bytes(extent.read_bytes()[:-1])
+    found = await checked(StoreAddress(tmp_path / "a"))
+    assert len(found.complaints) == 1
+    assert extent.name in found.complaints[0]
+
+
+def test_an_extent_whose_bytes_changed_since_the_last_check_is_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    async def make(*names: str) -> None:
+        async with serving(tmp_path / "a") as one:
+            await (fill(one) if not names else asyncio.sleep(0))
+            for name in names:
+                await one.put(name, data(name))
+
+    command = ["check", "--location", str(tmp_path / "a"), "--digests", str(tmp_path / "digests.json")]
+    asyncio.run(make())
+    assert main(command) == 0
+    asyncio.run(make("new"))
+    assert main(command) == 0
+    (extent,) = [path for path in (tmp_path / "a" / "extents").rglob("*") if path.is_file() and path.stat().st_size == 50_002]
+    before = extent.read_bytes()
+    for _ in range(2):  # the digest of the damaged extent is not taken over
+        extent.write_bytes(before[:100] + bytes([before[100] ^ 1]) + before[101:])
+        assert main(command) == 1
+        assert f"extent {extent.name} was changed" in capsys.readouterr().out
+    extent.write_bytes(before)
+    assert main(command) == 0
+    (tmp_path / "digests.json").write_text("[]")
+    assert main(command) == 1
+    assert "is no list of digests" in capsys.readouterr().err
+
+
+async def test_a_record_that_cannot_be_read_is_found(tmp_path: Path) -> None:
+    async with serving(tmp_path / "a") as one:
+        await fill(one)
+    SqliteStore(tmp_path / "a").execute("UPDATE container SET body = x'c1'")
+    found = await checked(StoreAddress(tmp_path / "a"))
+    assert ["table container" in complaint for complaint in found.complaints] == [True]
+
+
+async def test_a_store_that_a_server_uses_is_not_opened(tmp_path: Path) -> None:
+    async with serving(tmp_path / "a"):
+        with pytest.raises(EngineUnavailable):
+            await checked(StoreAddress(tmp_path / "a"))
+
+
+def test_the_commands_work_and_refuse_what_is_no_store(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    async def make() -> None:
+        async with serving(tmp_path / "a") as one:
+            await fill(one)
+
+    asyncio.run(make())
+    assert main(["check", "--location", str(tmp_path / "none")]) == 1
+    assert main(["copy", "--from", str(tmp_path / "none"), "--to", str(tmp_path / "b")]) == 1
+    assert "holds no store" in capsys.readouterr().err
+    assert not (tmp_path / "none").exists()
+    assert main(["check", "--location", str(tmp_path / "a"), "--read"]) == 0
+    assert "the store is sound" in capsys.readouterr().out
+    assert main(["backup", "--location", str(tmp_path / "a"), "--to", str(tmp_path / "backup")]) == 0
+    assert main(["restore", "--from", str(tmp_path / "backup"), "--location", str(tmp_path / "c")]) == 0
+    assert main(["copy", "--from", str(tmp_path / "c"), "--to", str(tmp_path / "d"), "--work", str(tmp_path / "w")]) == 0
+    assert "verified by digest" in capsys.readouterr().out
+    next(path for path in (tmp_path / "d" / "extents").rglob("*") if path.is_file()).unlink()
+    assert main(["check", "--location", str(tmp_path / "d")]) == 1
+
+
+# Backup and restore
+
+
+async def test_a_store_is_backed_up_while_it_is_written_to_and_restored(tmp_path: Path) -> None:
+    async with serving(tmp_path / "a") as one:
+        await fill(one)
+        written, some = list[int](), asyncio.Event()
+
+        async def write_on() -> None:
+            for number in itertools.count():
+                await one.put(f"more-{number}", data("m", 2000))
+                written.append(number)
+                if number == 5:
+                    some.set()
+
+        writing = asyncio.ensure_future(write_on())
+        await some.wait()
+        before = len(written)
+        manifest = await asyncio.to_thread(back_up, tmp_path / "a", tmp_path / "backup", ProgressLine())
+        writing.cancel()
+    assert manifest.records > 10
+    restore(tmp_path / "backup", tmp_path / "b", ProgressLine())
+    found = await checked(StoreAddress(tmp_path / "b"))
+    assert (found.complaints, found.orphans) == ([], 0)
+    async with serving(tmp_path / "b") as other:
+        await expect_filled(other)
+        for number in range(before):  # acknowledged before the backup began
+            assert await other.get(f"more-{number}") == data("m", 2000)
+        await other.put("new", data("n"))
+
+
+async def test_a_changed_or_incomplete_backup_is_refused(tmp_path: Path) -> None:
+    async with serving(tmp_path / "a") as one:
+        await fill(one)
+    back_up(tmp_path / "a", tmp_path / "backup", ProgressLine())
+    with pytest.raises(EngineUnavailable, match="not empty"):
+        back_up(tmp_path / "a", tmp_path / "backup", ProgressLine())
+    extent = next(path for path in (tmp_path / "backup" / "extents").rglob("*") if path.is_file())
+    extent.write_bytes(b"x" + extent.read_bytes()[1:])
+    with pytest.raises(NotABackup, match="changed"):
+        restore(tmp_path / "backup", tmp_path / "b", ProgressLine())
+    (tmp_path / "backup" / "backup.json").unlink()
+    with pytest.raises(NotABackup):
+        restore(tmp_path / "backup", tmp_path / "c", ProgressLine())
+
+
+# Copy
+
+
+async def test_a_store_moves_to_postgres_and_back(tmp_path: Path, postgres: PostgresStore) -> None:
+    async with serving(tmp_path / "a") as one:
+        await fill(one)
+        await one.ctx.engine.move_clock(seconds(3600))
+        await one.put("later", b"later")
+    there = StoreAddress(tmp_path / "shared", postgres.conninfo)
+    for source, target, work in (
+        (StoreAddress(tmp_path / "a"), there, tmp_path / "work1"),
+        (there, StoreAddress(tmp_path / "b"), tmp_path / "work2"),
+    ):
+        async with opened(source) as first, opened(target) as second:
+            copied = await copy_store(first, second, work, ProgressLine())
+            assert copied.extents == 5
+            tick = await second.engine.write([()], lambda tx: tx.tick())
+            assert tick > await first.engine.read((), lambda tx: tx.now) - seconds(60)
+    async with process(postgres, tmp_path / "shared" / "extents") as node:
+        await expect_filled(node)
+    async with serving(tmp_path / "b") as other:
+        await expect_filled(other)
+        assert await other.get("later") == b"later"
+    assert (await checked(StoreAddress(tmp_path / "b"))).is_sound
+
+
+async def test_a_database_is_copied_while_nodes_write_to_it(tmp_path: Path, postgres: PostgresStore) -> None:
+    source, written, some = StoreAddress(tmp_path / "shared", postgres.conninfo), list[int](), asyncio.Event()
+    async with process(postgres, tmp_path / "shared" / "extents") as node:
+        await fill(node)
+
+        async def write_on() -> None:
+            for number in itertools.count():
+                await node.put(f"more-{number}", data("m", 2000))
+                await node.put("changing", data(str(number), 2000))
+                written.append(number)
+                if number == 5:
+                    some.set()
+
+        writing = asyncio.ensure_future(write_on())
+        await some.wait()
+        before = len(written)
+        async with opened(source) as first, opened(StoreAddress(tmp_path / "b")) as second:
+            await copy_store(first, second, tmp_path / "work", ProgressLine())
+        writing.cancel()
+    found = await checked(StoreAddress(tmp_path / "b"))
+    assert (found.complaints, found.orphans) == ([], 0)
+    async with serving(tmp_path / "b") as other:
+        await expect_filled(other)
+        for number in range(before):
+            assert await other.get(f"more-{number}") == data("m", 2000)
+        assert await other.get("changing") in [data(str(number), 2000) for number in range(before - 1, written[-1] + 2)]
+
+
+async def test_files_and_snapshots_of_shares_are_backed_up_and_copied(tmp_path: Path) -> None:
+    async with serving(tmp_path / "a") as one:
+        files = Files(one.ctx)
+        await shares.create_share(one.ctx, ShareName(ACCOUNT, SHARE), shares.CreateShare())
+        await files.make_directory("folder/")
+        await files.put("folder/file", data("f", 50_000))
+        snapshot = await files.snapshot()
+        await files.write("folder/file", 10, data("g", 20_000))
+    now = data("f", 10) + data("g", 20_000) + data("f", 29_990)
+    await asyncio.to_thread(back_up, tmp_path / "a", tmp_path / "backup", ProgressLine())
+    restore(tmp_path / "backup", tmp_path / "b", ProgressLine())
+    async with opened(StoreAddress(tmp_path / "b")) as first, opened(StoreAddress(tmp_path / "c")) as second:
+        await copy_store(first, second, tmp_path / "work", ProgressLine())
+    for folder in ("b", "c"):
+        assert (await checked(StoreAddress(tmp_path / folder))).is_sound
+        async with serving(tmp_path / folder) as other:
+            assert await Files(other.ctx).get("folder/file") == now
+            assert await Files(other.ctx).get("folder/file", snapshot) == data("f", 50_000)
+
+
+async def test_an_interrupted_copy_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with serving(tmp_path / "a") as one:
+        await fill(one)
+    copy_extent, sent = copying._copy_extent, list[str]()
+
+    async def failing(source: object, target: OpenStore, extent: str, length: int) -> CopiedExtent:
+        if len(sent) == 3:
+            raise EngineUnavailable("the network is down")
+        sent.append(extent)
+        return await copy_extent(source, target, extent, length)  # type: ignore[arg-type]
+
+    async def run() -> None:
+        async with opened(StoreAddress(tmp_path / "a")) as first, opened(StoreAddress(tmp_path / "b")) as second:
+            await copy_store(first, second, tmp_path / "work", ProgressLine())
+
+    monkeypatch.setattr(copying, "_copy_extent", failing)
+    with pytest.raises(EngineUnavailable, match="network"):
+        await run()
+    first_time, sent = sent, []
+    await run()
+    assert (len(first_time), len(sent)) == (3, 2)
+    assert not set(first_time) & set(sent)
+    async with serving(tmp_path / "b") as other:
+        await expect_filled(other)
+    assert not (tmp_path / "work").exists()  # a copy of another day begins anew
+
+
+async def test_half_a_line_of_a_killed_copy_does_not_count(tmp_path: Path) -> None:
+    state = StoreCopyState(tmp_path, "a", "b")
+    for name in ("one", "two"):
+        state.add(CopiedExtent(extent=name, length=1, digest="00"))
+    state.close()
+    file = tmp_path / "copied.jsonl"
+    file.write_bytes(file.read_bytes()[:-10])
+    state = StoreCopyState(tmp_path, "a", "b")
+    assert list(state.extents) == ["one"]
+    state.add(CopiedExtent(extent="three", length=1, digest="00"))
+    state.close()
+    assert list(StoreCopyState(tmp_path, "a", "b").extents) == ["one", "three"]
+    with pytest.raises(EngineUnavailable, match="another copy"):
+        StoreCopyState(tmp_path, "a", "c")
+
+
+async def test_a_copy_that_is_killed_again_and_again_ends_complete(tmp_path: Path) -> None:
+    async with serving(tmp_path / "a") as one:
+        await fill(one)
+        for number in range(60):
+            await one.put(f"more-{number}", data(str(number), 20_000))
+    for extents, number in ((10, signal.SIGKILL), (30, signal.SIGINT), (50, signal.SIGKILL), (1000, signal.SIGKILL)):
+        status = await asyncio.to_thread(copy_until, tmp_path, extents, number)
+        assert status in (0, 130 if number is signal.SIGINT else -signal.SIGKILL)
+        if status == 0:
+            break
+    assert status == 0
+    found = await checked(StoreAddress(tmp_path / "b"))
+    assert (found.complaints, found.extents, found.orphans) == ([], 65, 0)
+    async with serving(tmp_path / "b") as other:
+        await expect_filled(other)
+
+
+def copy_until(folder: Path, extents: int, number: signal.Signals) -> int:
+    """Send the copy a signal when it has so many extents. Returns its status, 0 if it was complete before."""
+    command = [sys.executable, "-m", "verditer", "copy", "--from", "a", "--to", "b", "--work", "work"]
+    state, limit = folder / "work" / "copied.jsonl", time.monotonic() + 60
+    with subprocess.Popen(command, cwd=folder) as process:
+        while process.poll() is None and time.monotonic() < limit:
+            if state.exists() and state.read_bytes().count(b"CopiedExtent") >= extents:
+                process.send_signal(number)
+                break
+            time.sleep(0.001)
+        return process.wait(timeout=30)
+
+
+async def test_open_handles_are_not_copied(tmp_path: Path) -> None:
+    async with serving(tmp_path / "a") as one:
+        await fill(one)
+        owner = FileOwner(owner="node", instance="node", number=0, heartbeat=1)
+        await one.ctx.engine.write([()], lambda tx: tx.put(owner))
+    async with opened(StoreAddress(tmp_path / "a")) as first, opened(StoreAddress(tmp_path / "b")) as second:
+        await copy_store(first, second, tmp_path / "work", ProgressLine())
+        for store, expected in ((first, [owner]), (second, [])):
+            assert await store.engine.read((), lambda tx: list(tx.scan(FileOwner, EVERY_KEY))) == expected
+
+
+async def test_a_target_that_holds_something_is_refused(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        async with serving(tmp_path / name) as one:
+            await fill(one)
+    async with opened(StoreAddress(tmp_path / "a")) as first, opened(StoreAddress(tmp_path / "b")) as second:
+        with pytest.raises(EngineUnavailable, match="already"):
+            await copy_store(first, second, tmp_path / "work", ProgressLine())
+
+
+async def test_extents_move_to_s3(
+    tmp_path: Path, postgres: PostgresStore, s3_server: S3Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in s3_server.environment.items():
+        monkeypatch.setenv(name, value)
+    async with serving(tmp_path / "a") as one:
+        await fill(one)
+    there = StoreAddress(tmp_path / "unused", postgres.conninfo, s3_server.location("moved"))
+    async with opened(StoreAddress(tmp_path / "a")) as first, opened(there) as second:
+        await copy_store(first, second, tmp_path / "work", ProgressLine())
+        found = await check_store(second.engine, second.extents, ProgressLine(), ExtentDigests())
+    assert (found.complaints, found.extents, found.orphans) == ([], 5, 0)

@@ -1,0 +1,1 @@
+"""SMB on the wire: one file for each command or subject, with smbprotocol as the client."""

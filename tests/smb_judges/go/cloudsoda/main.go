@@ -1,0 +1,27 @@
+// The story with github.com/cloudsoda/go-smb2. Arguments: address, share, account, key, directory.
+package main
+
+import (
+	"context"
+	"os"
+
+	"judges/story"
+
+	"github.com/cloudsoda/go-smb2"
+)
+
+func main() {
+	address, share, account, key, directory := os.Args[1], os.Args[2], os.Args[3], os.Args[4], os.Args[5]
+	dialer := &smb2.Dialer{Initiator: &smb2.NTLMInitiator{User: account, Password: key}}
+	session, err := dialer.Dial(context.Background(), address)
+	if err != nil {
+		panic(err)
+	}
+	defer session.Logoff()
+	mounted, err := session.Mount(share)
+	if err != nil {
+		panic(err)
+	}
+	defer mounted.Umount()
+	story.Tell(mounted, directory)
+}

@@ -1,0 +1,1 @@
+"""Tests of the admin port and of the explorer's API, over plain HTTP."""

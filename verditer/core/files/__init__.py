@@ -1,0 +1,1 @@
+"""Rules of files and directories: names, attributes, times, security descriptors, share modes."""

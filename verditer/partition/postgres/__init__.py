@@ -1,0 +1,1 @@
+"""The shared engine: any number of processes on one PostgreSQL database."""

@@ -1,0 +1,155 @@
+"""Reads on the event loop: the reads that wait share one snapshot of the database, taken in one round trip.
+A body whose rows were not all fetched runs again on a newer snapshot, with all of its rows fetched anew: what one body reads
+always belongs together. Reads take no locks and wait for no write (contract G3)."""
+
+import asyncio
+import random
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import psycopg
+
+from verditer.partition.engine import EngineUnavailable, Transaction
+from verditer.partition.postgres.connection import TryAgain, is_wrong_server, meaning_of
+from verditer.partition.postgres.fetched import Fetched, Wants
+from verditer.partition.postgres.locking.locks import BEGIN_READ, TIME
+from verditer.partition.postgres.loop_transaction import LoopTransaction, TooLong
+from verditer.partition.postgres.pending import PendingBody
+from verditer.partition.postgres.pipeline import ConnectionLost, DeadlinePassed, PipelineCall, PipelineConnection
+from verditer.partition.postgres.pool import ConnectionPool
+from verditer.partition.postgres.services import BatchServices
+from verditer.partition.postgres.waiting import WaitingBodies
+from verditer.partition.postgres.wire_values import int_of
+
+T = TypeVar("T")
+
+MAX_BATCH = 64
+ATTEMPTS = 5  # when the server cancels a transaction for a conflict, or the connection breaks
+BACKOFF_SECONDS = 0.01  # the upper bound of the first random pause; it doubles with each attempt
+_BEGIN, _TIME, _COMMIT = PipelineCall(BEGIN_READ), PipelineCall(TIME), PipelineCall(b"COMMIT")
+
+
+class ReadBatches:
+    def __init__(self, conninfo: str, size: int, services: BatchServices, lock_seconds: float) -> None:
+        self._services = services
+        self._loop = asyncio.get_running_loop()
+        self._waiting = WaitingBodies(self._dispatch)
+        self._pool = ConnectionPool(
+            conninfo,
+            size,
+            lock_seconds=lock_seconds,
+            deadline_seconds=services.deadline_seconds,
+            on_free=self._dispatch,
+            on_failure=self._waiting.fail,
+        )
+
+    def submit(self, body: Callable[[Transaction], T]) -> "asyncio.Future[T]":
+        future: asyncio.Future[T] = self._loop.create_future()
+        self._waiting.add(PendingBody(body, future, self._loop.time() + self._services.deadline_seconds))
+        return future
+
+    def expire(self, now: float) -> None:
+        queue = self._waiting.queue
+        while queue and queue[0].expires < now:
+            queue.popleft().fail(EngineUnavailable("every database connection is busy"))
+
+    def drop_connections(self) -> None:
+        self._pool.drop()
+
+    async def close(self) -> None:
+        await self._pool.close()
+        self._waiting.fail(EngineUnavailable("the engine is closed"))
+
+    def _dispatch(self) -> None:
+        queue = self._waiting.queue
+        while queue and (connection := self._pool.take()) is not None:
+            batch = [queue.popleft() for _ in range(min(MAX_BATCH, len(queue)))]
+            self._waiting.start(self._run(connection, batch))
+
+    async def _run(self, connection: PipelineConnection, batch: list[PendingBody]) -> None:
+        try:
+            fetched = await self._fetch(connection, batch)
+            self._pool.give_back(connection)
+        except Exception as error:
+            self._pool.give_back(connection)
+            self._recover(batch, error)
+        else:
+            self._answer(batch, fetched)
+
+    async def _fetch(self, connection: PipelineConnection, batch: list[PendingBody]) -> Fetched:
+        self._run_first_time(batch)
+        fetched = Fetched(self._services.cache)
+        if not batch:
+            return fetched
+        wants = Wants()
+        for pending in batch:
+            if pending.wants is not None:
+                wants.add(pending.wants)
+        fetches = fetched.plan(wants)
+        calls = [_BEGIN, _TIME, *[fetch.call() for fetch in fetches], _COMMIT]
+        results = await connection.run(calls, self._services.deadline_seconds)
+        fetched.time = self._services.adjust_clock(int_of(results[1].get_value(0, 0)))
+        for fetch, result in zip(fetches, results[2:-1], strict=True):
+            fetch.take(fetched, result)
+        return fetched
+
+    def _run_first_time(self, batch: list[PendingBody]) -> None:
+        """Find out what the bodies read."""
+        tx = self._transaction(Fetched(self._services.cache))
+        for pending in list(batch):
+            if pending.wants is None:
+                self._try(pending, tx, batch)
+
+    def _try(self, pending: PendingBody, tx: LoopTransaction, batch: list[PendingBody]) -> bool:
+        try:
+            is_done = pending.run(tx)
+        except TooLong:
+            is_done = False
+            pending.runs = 1 << 30
+        if not is_done and pending.is_too_long:
+            batch.remove(pending)
+            self._services.run_in_thread(pending)
+        return is_done
+
+    def _answer(self, batch: list[PendingBody], fetched: Fetched) -> None:
+        tx = self._transaction(fetched)
+        for pending in list(batch):
+            if self._try(pending, tx, batch):
+                pending.answer()
+            elif pending in batch:
+                self._waiting.add(pending)
+
+    def _transaction(self, fetched: Fetched) -> LoopTransaction:
+        return LoopTransaction(
+            fetched, {}, writable=False, estimated_now=self._services.now(), next_tick=self._services.issued_tick
+        )
+
+    def _recover(self, batch: list[PendingBody], error: Exception) -> None:
+        if isinstance(error, DeadlinePassed):
+            self._services.drop_connections()
+            meaning: Exception = EngineUnavailable(str(error))
+        elif isinstance(error, ConnectionLost):
+            meaning = TryAgain()
+        elif isinstance(error, psycopg.Error):
+            if is_wrong_server(error):
+                self._services.drop_connections()
+            meaning = meaning_of(error, closed=False, committing=False)
+        else:
+            meaning = error
+        for pending in batch:
+            self._retry_or_fail(pending, meaning, error)
+
+    def _retry_or_fail(self, pending: PendingBody, meaning: Exception, cause: Exception) -> None:
+        pending.attempts += 1
+        if isinstance(meaning, TryAgain) and pending.attempts < ATTEMPTS:
+            pause = random.uniform(0, BACKOFF_SECONDS * 2**pending.attempts)
+            self._loop.call_later(pause, self._waiting.add, pending)
+        elif isinstance(meaning, TryAgain):
+            pending.fail(EngineUnavailable(f"given up after {ATTEMPTS} attempts: {cause}"))
+        else:
+            pending.fail(copy_of(meaning))
+
+
+def copy_of(error: Exception) -> Any:
+    """Each caller gets an exception of its own: a traceback is part of it."""
+    return EngineUnavailable(error.reason) if isinstance(error, EngineUnavailable) else error

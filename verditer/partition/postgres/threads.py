@@ -1,0 +1,195 @@
+"""Transactions in threads: bodies that read or change too many records for the event loop. Each thread has a connection of its
+own.
+A statement that is not answered in time ends its connection: the event loop shuts the socket down, because the thread itself
+waits inside libpq. A long body may take as long as it likes, as long as its statements are answered."""
+
+import asyncio
+import contextlib
+import os
+import random
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+import psycopg
+
+from verditer.partition.engine import EngineUnavailable, Transaction
+from verditer.partition.postgres.connection import (
+    Connection,
+    TryAgain,
+    connect,
+    is_wrong_server,
+    leave_transaction,
+    meaning_of,
+    set_durability,
+)
+from verditer.partition.postgres.locking.locks import Begin
+from verditer.partition.postgres.read_batches import ATTEMPTS, BACKOFF_SECONDS
+from verditer.partition.postgres.transaction import PostgresTransaction
+
+T = TypeVar("T")
+
+MAX_QUEUE_SECONDS = 5  # a body that found no free thread for so long is refused: the database does not keep up
+
+
+class WatchedConnection:
+    """A connection of a thread, and since when its current statement has been waiting."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        self.waiting_since: float | None = None
+
+    @contextlib.contextmanager
+    def watched(self) -> Iterator[None]:
+        self.progress()
+        try:
+            yield
+        finally:
+            self.waiting_since = None
+
+    def progress(self) -> None:
+        self.waiting_since = time.monotonic()
+
+    def cut_off(self) -> None:
+        """From another thread: the wait for the server ends with an error."""
+        with (
+            contextlib.suppress(psycopg.Error, OSError),
+            socket.socket(fileno=os.dup(self.connection.pgconn.socket)) as duplicate,
+        ):
+            duplicate.shutdown(socket.SHUT_RDWR)
+
+
+class Threads:
+    """Short bodies and long reads have separate threads: a long read never keeps a write from its thread."""
+
+    def __init__(self, conninfo: str, workers: int, scanners: int, lock_seconds: float, deadline_seconds: float = 10) -> None:
+        self._conninfo = conninfo
+        self._lock_seconds = lock_seconds
+        self._deadline_seconds = deadline_seconds
+        self._connections: dict[int, WatchedConnection] = {}  # by thread
+        self._extra: set[WatchedConnection] = set()
+        self._workers = ThreadPoolExecutor(workers, "verditer-postgres")
+        self._scanners = ThreadPoolExecutor(scanners, "verditer-postgres-scan")
+
+    async def call(self, work: Callable[[], T], *, long: bool = False) -> T:
+        queued = time.monotonic()
+
+        def start() -> T:
+            if time.monotonic() - queued > MAX_QUEUE_SECONDS:
+                raise EngineUnavailable("every database connection is busy")
+            return work()
+
+        return await asyncio.get_running_loop().run_in_executor(self._scanners if long else self._workers, start)
+
+    def cut_off_silent(self) -> None:
+        """End the connections whose server has not answered in time. Called now and then on the event loop."""
+        limit = time.monotonic() - self._deadline_seconds - self._lock_seconds
+        for watched in [*self._connections.values(), *self._extra]:
+            since = watched.waiting_since
+            if since is not None and since < limit:
+                watched.cut_off()
+
+    async def close(self) -> None:
+        for threads in (self._workers, self._scanners):
+            await asyncio.to_thread(threads.shutdown)
+        for watched in self._connections.values():
+            watched.connection.close()
+
+    @contextlib.contextmanager
+    def extra_connection(self, *, is_migration: bool = False) -> Iterator[Connection]:
+        """A connection beside that of the thread, for a short transaction beside the one that is open. A migration takes as long
+        as it takes."""
+        watched = WatchedConnection(connect(self._conninfo, self._lock_seconds))
+        self._extra.add(watched)
+        try:
+            with watched.watched(), watched.connection as connection:
+                set_durability(connection)
+                if is_migration:
+                    connection.execute("SET statement_timeout = 0")
+                    watched.waiting_since = None
+                yield connection
+        except psycopg.OperationalError as error:
+            raise EngineUnavailable(str(error)) from error
+        finally:
+            self._extra.discard(watched)
+
+    def thread_connection(self) -> WatchedConnection:
+        """The connection of this thread; a new one if it broke."""
+        watched = self._connections.get(threading.get_ident())
+        if watched is None or watched.connection.closed:
+            watched = WatchedConnection(connect(self._conninfo, self._lock_seconds))
+            self._connections[threading.get_ident()] = watched
+            try:
+                with watched.watched():
+                    set_durability(watched.connection)
+            except psycopg.OperationalError as error:
+                watched.connection.close()
+                raise EngineUnavailable(str(error)) from error
+        return watched
+
+    def transact(
+        self,
+        begin: Begin,
+        body: Callable[[Transaction], T],
+        *,
+        writable: bool,
+        local_time: Callable[[int], int],
+        next_tick: Callable[[int], int],
+    ) -> T:
+        """Run a body as one transaction, again where nothing has happened and another attempt may help."""
+        for attempt in range(ATTEMPTS):
+            try:
+                watched = self.thread_connection()
+                with watched.watched():
+                    return _attempt(watched, begin, body, writable, local_time, next_tick)
+            except TryAgain as failure:
+                reason = failure.__cause__
+                time.sleep(random.uniform(0, BACKOFF_SECONDS * 2**attempt))
+        raise EngineUnavailable(f"given up after {ATTEMPTS} attempts") from reason
+
+
+def _attempt(
+    watched: WatchedConnection,
+    begin: Begin,
+    body: Callable[[Transaction], T],
+    writable: bool,
+    local_time: Callable[[int], int],
+    next_tick: Callable[[int], int],
+) -> T:
+    connection, committing = watched.connection, False
+    try:
+        with connection.pipeline():
+            tx = PostgresTransaction(
+                connection,
+                begin(connection),
+                writable=writable,
+                local_time=local_time,
+                next_tick=next_tick,
+                progress=watched.progress,
+            )
+            result = _run_body(body, tx)
+            committing = writable
+            watched.progress()
+            outcome = tx.end()
+    except psycopg.Error as error:
+        closed = connection.closed
+        if is_wrong_server(error):
+            connection.close()
+        raise meaning_of(error, closed=closed, committing=committing) from error
+    finally:
+        leave_transaction(connection)
+    # COMMIT of a failed transaction answers ROLLBACK, without an error: a body must not catch what a statement raised.
+    assert outcome.statusmessage == "COMMIT", outcome.statusmessage
+    return result
+
+
+def _run_body(body: Callable[[Transaction], T], tx: PostgresTransaction) -> T:
+    try:
+        return body(tx)
+    except Exception:
+        with contextlib.suppress(psycopg.Error):
+            tx.cancel()
+        raise

@@ -1,0 +1,102 @@
+"""Unique ticks for many processes on one PostgreSQL store, whatever happens to a process or a clock.
+The store has a row for each of the 64 node numbers: the tick up to which that number's ticks are reserved. A process takes the
+row whose reservation ended first, moves its end ten seconds ahead, and issues ticks of that number before the end. At the end it
+moves the end on, provided the row is as the process left it. Otherwise another process took the number while this one was silent,
+and it takes another number. So a process that lost its connection or was suspended can only issue ticks that it had reserved, and
+no other process issues those. A database clock that runs backwards changes nothing: reservations only grow.
+"""
+
+import threading
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+
+from psycopg.types.numeric import Int8
+
+from verditer.core.clock import HybridClock
+from verditer.core.dates import seconds
+from verditer.partition.engine import EngineUnavailable
+from verditer.partition.postgres.connection import Connection
+from verditer.partition.postgres.loop_transaction import TicksUsedUp
+
+RESERVE = seconds(10)  # one statement per ten seconds of writing
+
+
+class TickIssuer:
+    """One per engine. Reservations are transactions of their own, on a connection that is opened for each of them, in a
+    thread."""
+
+    def __init__(self, connect: Callable[[], AbstractContextManager[Connection]]) -> None:
+        self._connect = connect
+        self._lock = threading.Lock()
+        self._node: int | None = None
+        self._clock = HybridClock(_no_time)
+        self._end = 0
+
+    @property
+    def last(self) -> int:
+        """The latest tick that was issued, or 0."""
+        return self._clock.last if self._node is not None else 0
+
+    def tick(self, after: int) -> int:
+        with self._lock:
+            tick = self._clock.tick(after)
+            if self._node is None or tick >= self._end:
+                self._reserve(tick)
+                tick = self._clock.tick(after)
+            return tick
+
+    def issued_tick(self, after: int) -> int:
+        """The same, on the event loop, which cannot wait. Raises TicksUsedUp."""
+        tick = self._clock.tick(after)
+        if self._node is None or tick >= self._end:
+            raise TicksUsedUp
+        return tick
+
+    def reserve(self, after: int) -> None:
+        with self._lock:
+            tick = self._clock.tick(after)
+            if self._node is None or tick >= self._end - RESERVE // 2:
+                self._reserve(tick)
+
+    def release(self) -> None:
+        """Give up ticks that were reserved and not issued, so that a restarted process finds its number free."""
+        with self._lock:
+            if self._node is not None:
+                with self._connect() as connection:
+                    connection.execute(_MOVE, (Int8(self._clock.last), self._node, Int8(self._end)))
+            self._node = None
+
+    def _reserve(self, tick: int) -> None:
+        with self._connect() as connection:
+            if self._node is None or not self._extend(connection, tick + RESERVE):
+                self._take_number(connection, tick)
+
+    def _extend(self, connection: Connection, end: int) -> bool:
+        extended = connection.execute(_MOVE, (Int8(end), self._node, Int8(self._end))).rowcount == 1
+        if extended:
+            self._end = end
+        return extended
+
+    def _take_number(self, connection: Connection, tick: int) -> None:
+        """Take a number whose reservation has ended. After a clock went backwards there may be none; then any number is taken,
+        and ticks continue after its reservation."""
+        with connection.transaction():
+            row = connection.execute(_ENDED, (Int8(tick),)).fetchone() or connection.execute(_ANY).fetchone()
+            if row is None:
+                raise EngineUnavailable("every node number is being taken at this moment")
+            node, reserved = row
+            floor = max(tick, reserved)
+            connection.execute(_MOVE, (Int8(floor + RESERVE), node, Int8(reserved)))
+        self._clock = HybridClock(_no_time, node, floor)
+        self._node = node
+        self._end = floor + RESERVE
+
+
+_MOVE = "UPDATE node SET reserved = %s WHERE number = %s AND reserved = %s"
+_ENDED = "SELECT number, reserved FROM node WHERE reserved < %s ORDER BY reserved, number LIMIT 1 FOR UPDATE SKIP LOCKED"
+_ANY = "SELECT number, reserved FROM node ORDER BY reserved, number LIMIT 1 FOR UPDATE SKIP LOCKED"
+
+
+def _no_time() -> int:
+    """The time comes with each call of `tick`, as `after`."""
+    return 0

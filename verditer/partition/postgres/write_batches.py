@@ -1,0 +1,348 @@
+"""Writes on the event loop: the writes that wait share one transaction, two round trips and one sync of the database (group
+commit).
+The first round trip begins the transaction, takes the locks of all bodies and fetches what they read. The second sends their
+changes and commits. A batch takes only locks that are free; a write whose scope another process holds leaves the batch and waits
+in a transaction of its own. Writes of this process that exclude each other run one after another: in one batch, or in the next
+one. docs/decisions/postgres-batches.md argues why this keeps the contract of scopes."""
+
+import asyncio
+import random
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+import psycopg
+
+from verditer.partition import schema
+from verditer.partition.engine import EngineUnavailable, Scope, Transaction
+from verditer.partition.postgres.connection import TryAgain, is_wrong_server, meaning_of, unknown_outcome
+from verditer.partition.postgres.fetched import Fetched, RecordCache, Wants
+from verditer.partition.postgres.locking.local_locks import LocalLocks
+from verditer.partition.postgres.locking.locks import BEGIN_WRITE, TIME, locks_of, merged
+from verditer.partition.postgres.loop_transaction import Changes, LoopTransaction, TooLong
+from verditer.partition.postgres.pending import PendingBody
+from verditer.partition.postgres.pipeline import ConnectionLost, DeadlinePassed, PipelineCall, PipelineConnection
+from verditer.partition.postgres.pool import ConnectionPool
+from verditer.partition.postgres.read_batches import ATTEMPTS, BACKOFF_SECONDS, copy_of
+from verditer.partition.postgres.services import BatchServices
+from verditer.partition.postgres.statements import batch_statements_of
+from verditer.partition.postgres.waiting import WaitingBodies
+from verditer.partition.postgres.wire_values import bytes_array, int_of
+
+T = TypeVar("T")
+
+MAX_BATCH = 64  # bounds how long the first body waits for the others
+_BEGIN, _TIME, _COMMIT, _ROLLBACK = (
+    PipelineCall(BEGIN_WRITE),
+    PipelineCall(TIME),
+    PipelineCall(b"COMMIT"),
+    PipelineCall(b"ROLLBACK"),
+)
+_NO_SYNC = PipelineCall(b"SET LOCAL synchronous_commit = off")
+
+
+class CommitFailed(Exception):
+    """What was sent with COMMIT failed; `__cause__` says how."""
+
+
+class WriteBatches:
+    def __init__(self, conninfo: str, size: int, waiters: int, services: BatchServices, lock_seconds: float) -> None:
+        self._services = services
+        self._loop = asyncio.get_running_loop()
+        self._lock_seconds = lock_seconds
+        self._deadline_seconds = services.deadline_seconds
+        self._waiting = WaitingBodies(self._dispatch)
+        self._pool = ConnectionPool(
+            conninfo,
+            size,
+            lock_seconds=lock_seconds,
+            deadline_seconds=services.deadline_seconds,
+            on_free=self._dispatch,
+            on_failure=self._waiting.fail,
+        )
+        self._waiters = ConnectionPool(
+            conninfo,
+            waiters,
+            lock_seconds=lock_seconds,
+            deadline_seconds=services.deadline_seconds,
+            on_free=self._dispatch_contended,
+            on_failure=self._fail_contended,
+        )
+        self._contended: deque[PendingBody] = deque()  # another process holds one of their scopes
+        self._running = LocalLocks()  # of the transactions of this process
+
+    def submit(self, scopes: Sequence[Scope], body: Callable[[Transaction], T]) -> "asyncio.Future[T]":
+        future: asyncio.Future[T] = self._loop.create_future()
+        expires = self._loop.time() + max(self._deadline_seconds, self._lock_seconds)
+        self._waiting.add(PendingBody(body, future, expires, locks_of(self._services.locking, scopes)))
+        return future
+
+    def expire(self, now: float) -> None:
+        for queue in (self._waiting.queue, self._contended):
+            for pending in [pending for pending in queue if pending.expires < now]:
+                queue.remove(pending)
+                if queue is self._contended:
+                    self._running.remove(pending.locks)
+                pending.fail(EngineUnavailable("every database connection is busy, or another write holds the scope"))
+
+    def drop_connections(self) -> None:
+        self._pool.drop()
+        self._waiters.drop()
+
+    async def close(self) -> None:
+        """Return when everything that was submitted has been answered."""
+        while self._waiting.tasks:
+            await asyncio.wait(self._waiting.tasks)
+        await self._pool.close()
+        await self._waiters.close()
+        self._waiting.fail(EngineUnavailable("the engine is closed"))
+        self._fail_contended(EngineUnavailable("the engine is closed"))
+
+    # Which writes run next.
+
+    def _dispatch(self) -> None:
+        while self._waiting.queue and (connection := self._pool.take()) is not None:
+            batch = self._next_batch()
+            if not batch:
+                self._pool.keep(connection)
+                return
+            for pending in batch:
+                self._running.add(pending.locks)
+            self._waiting.start(self._run(self._pool, connection, batch, wait=False))
+
+    def _next_batch(self) -> list[PendingBody]:
+        """The first writes that exclude no running one. A write does not overtake one that excludes it."""
+        batch: list[PendingBody] = []
+        passed_over = LocalLocks()
+        left: deque[PendingBody] = deque()
+        for pending in self._waiting.queue:
+            if pending.future.done():  # cancelled
+                continue
+            has_room = not batch or (len(batch) < MAX_BATCH and not pending.alone and not batch[0].alone)
+            if has_room and not self._running.conflict(pending.locks) and not passed_over.conflict(pending.locks):
+                batch.append(pending)
+            else:
+                passed_over.add(pending.locks)
+                left.append(pending)
+        self._waiting.queue = left
+        return batch
+
+    def _dispatch_contended(self) -> None:
+        while self._contended and (connection := self._waiters.take()) is not None:
+            self._waiting.start(self._run(self._waiters, connection, [self._contended.popleft()], wait=True))
+
+    def _fail_contended(self, error: EngineUnavailable) -> None:
+        while self._contended:
+            pending = self._contended.popleft()
+            self._running.remove(pending.locks)
+            pending.fail(EngineUnavailable(error.reason))
+
+    # One batch.
+
+    async def _run(self, pool: ConnectionPool, connection: PipelineConnection, batch: list[PendingBody], *, wait: bool) -> None:
+        locked = list(batch)  # bodies whose locks end with this transaction
+        try:
+            contended = await self._transact(connection, batch, wait=wait)
+            for pending in contended:
+                locked.remove(pending)
+            self._contended.extend(contended)
+        except Exception as error:
+            await self._roll_back(connection)
+            self._recover(batch, error)
+        finally:
+            for pending in locked:
+                self._running.remove(pending.locks)
+            pool.give_back(connection)
+            self._dispatch()
+            self._dispatch_contended()
+
+    async def _transact(self, connection: PipelineConnection, batch: list[PendingBody], *, wait: bool) -> list[PendingBody]:
+        """Run the batch and answer it. Returns the writes that did not get their locks."""
+        self._run_first_time(batch)
+        if not batch:
+            return []
+        fetched, changes = Fetched(self._services.cache), Changes()
+        contended = await self._begin(connection, batch, fetched, wait=wait)
+        tx = self._transaction(fetched, changes)
+        done: list[PendingBody] = []
+        left = [pending for pending in batch if pending not in contended]
+        while left:
+            left = await self._run_bodies(connection, left, fetched, tx, done, batch)
+        calls, encoded = _calls_of(changes)
+        if not calls:  # for example, all bodies were refused
+            await self._end_unchanged(connection)
+        else:
+            connection.check()
+            try:
+                await connection.run([*calls, *_commit(changes)], self._deadline_seconds)
+            except (psycopg.Error, ConnectionLost) as error:
+                raise CommitFailed from error
+            _remember(self._services.cache, encoded)
+        _answer(done)  # not before the locks have been released: a consumer would pass over the messages that a body has claimed
+        return contended
+
+    async def _end_unchanged(self, connection: PipelineConnection) -> None:
+        """Release the locks. Nothing depends on the outcome."""
+        try:
+            await connection.run([_COMMIT], self._deadline_seconds)
+        except (psycopg.Error, ConnectionLost):
+            connection.close()
+
+    def _run_first_time(self, batch: list[PendingBody]) -> None:
+        """Find out what the bodies read. Each is alone here, so what it reads of another's changes is not known."""
+        for pending in list(batch):
+            if pending.wants is None:
+                try:
+                    pending.run(self._transaction(Fetched(self._services.cache), {}))
+                except TooLong:
+                    self._to_thread(pending, batch)
+                else:
+                    if pending.is_too_long:
+                        self._to_thread(pending, batch)
+
+    async def _begin(
+        self, connection: PipelineConnection, batch: list[PendingBody], fetched: Fetched, *, wait: bool
+    ) -> list[PendingBody]:
+        locking, locks = self._services.locking, merged([pending.locks for pending in batch])
+        lock = locking.wait_for(locks) if wait else locking.take_free(locks)
+        fetches = fetched.plan(_wants_of(batch))
+        calls = [_BEGIN, *lock, _TIME, *[fetch.call() for fetch in fetches]]
+        results = await connection.run(calls, self._deadline_seconds + (self._lock_seconds if wait else 0))
+        locked, (time, *rows) = results[1 : 1 + len(lock)], results[1 + len(lock) :]
+        fetched.time = self._services.adjust_clock(int_of(time.get_value(0, 0)))
+        for fetch, result in zip(fetches, rows, strict=True):
+            fetch.take(fetched, result)
+        if wait:
+            return []
+        free = locking.taken(locks, locked)
+        return [pending for pending in batch if not all(key in free for key, _ in pending.locks)]
+
+    async def _run_bodies(
+        self,
+        connection: PipelineConnection,
+        bodies: list[PendingBody],
+        fetched: Fetched,
+        tx: LoopTransaction,
+        done: list[PendingBody],
+        batch: list[PendingBody],
+    ) -> list[PendingBody]:
+        """Returns the bodies that have to run again. What they asked for has been fetched."""
+        left: list[PendingBody] = []
+        needs_ticks = False
+        for pending in bodies:
+            try:
+                is_done = pending.run(tx)
+            except TooLong:
+                self._to_thread(pending, batch)
+                continue
+            needs_ticks = needs_ticks or tx.needs_ticks
+            if is_done:
+                done.append(pending)
+            elif pending.is_too_long:
+                self._to_thread(pending, batch)
+            else:
+                left.append(pending)
+        if needs_ticks:
+            assert fetched.time is not None
+            await self._services.reserve_ticks(fetched.time)
+        if left and (fetches := fetched.plan(_wants_of(left))):
+            results = await connection.run([fetch.call() for fetch in fetches], self._deadline_seconds + self._lock_seconds)
+            for fetch, result in zip(fetches, results, strict=True):
+                fetch.take(fetched, result)
+        return left
+
+    def _to_thread(self, pending: PendingBody, batch: list[PendingBody]) -> None:
+        batch.remove(pending)
+        self._services.run_in_thread(pending)
+
+    def _transaction(self, fetched: Fetched, changes: Changes) -> LoopTransaction:
+        return LoopTransaction(
+            fetched, changes, writable=True, estimated_now=self._services.now(), next_tick=self._services.issued_tick
+        )
+
+    # What went wrong.
+
+    async def _roll_back(self, connection: PipelineConnection) -> None:
+        if not connection.closed:
+            try:
+                await connection.run([_ROLLBACK], self._deadline_seconds)
+            except (psycopg.Error, ConnectionLost):
+                connection.close()
+
+    def _recover(self, batch: list[PendingBody], error: Exception) -> None:
+        committing = isinstance(error, CommitFailed)
+        cause = error.__cause__ if isinstance(error, CommitFailed) and error.__cause__ is not None else error
+        if isinstance(cause, DeadlinePassed) or is_wrong_server(cause):
+            self._services.drop_connections()
+        meaning = _meaning(cause, committing=committing)
+        for pending in batch:
+            if len(batch) > 1 and isinstance(cause, psycopg.Error):
+                pending.alone = True  # nothing happened, and the error may be that of one body only
+                self._waiting.add(pending)
+            else:
+                self._retry_or_fail(pending, meaning, cause)
+
+    def _retry_or_fail(self, pending: PendingBody, meaning: Exception, cause: BaseException) -> None:
+        pending.attempts += 1
+        if isinstance(meaning, TryAgain) and pending.attempts < ATTEMPTS:
+            self._loop.call_later(random.uniform(0, BACKOFF_SECONDS * 2**pending.attempts), self._waiting.add, pending)
+        elif isinstance(meaning, TryAgain):
+            pending.fail(EngineUnavailable(f"given up after {ATTEMPTS} attempts: {cause}"))
+        else:
+            pending.fail(copy_of(meaning))
+
+
+def _meaning(cause: BaseException, *, committing: bool) -> Exception:
+    if isinstance(cause, psycopg.Error):
+        return meaning_of(cause, closed=False, committing=committing)
+    if isinstance(cause, ConnectionLost):
+        if committing:
+            return unknown_outcome()
+        return EngineUnavailable(str(cause)) if isinstance(cause, DeadlinePassed) else TryAgain()
+    assert isinstance(cause, Exception)
+    return cause
+
+
+def _wants_of(batch: list[PendingBody]) -> Wants:
+    wants = Wants()
+    for pending in batch:
+        if pending.wants is not None:
+            wants.add(pending.wants)
+    return wants
+
+
+def _commit(changes: Changes) -> list[PipelineCall]:
+    """Nobody waits for the disk when only volatile records were changed."""
+    is_volatile = all(kind.LIFECYCLE.volatile for kind, changed in changes.items() if changed)
+    return [_NO_SYNC, _COMMIT] if is_volatile else [_COMMIT]
+
+
+def _calls_of(changes: Changes) -> tuple[list[PipelineCall], list[tuple[object, ...]]]:
+    """The statements that make the changes, table by table and key by key, so that transactions seldom wait in a circle."""
+    calls: list[PipelineCall] = []
+    encoded: list[tuple[object, ...]] = []
+    for kind in sorted(changes, key=lambda kind: kind.TABLE):
+        changed = changes[kind]
+        if deleted := sorted([key for key, record in changed.items() if record is None]):
+            calls.append(PipelineCall(batch_statements_of(kind).delete, (bytes_array(deleted),)))
+            encoded += [(kind, key, None, None) for key in deleted]
+        if records := [changed[key] for key in sorted(changed) if changed[key] is not None]:
+            rows = [schema.row_of(record) for record in records if record is not None]
+            columns = zip(*rows, strict=True)
+            calls.append(PipelineCall(batch_statements_of(kind).put, tuple([bytes_array(column) for column in columns])))
+            encoded += [(kind, row[0], row[-1], record) for row, record in zip(rows, records, strict=True)]
+    return calls, encoded
+
+
+def _remember(cache: RecordCache, encoded: list[tuple[object, ...]]) -> None:
+    """What was just written is likely to be read next."""
+    for kind, key, body, record in encoded:
+        if record is None:
+            cache.pop((kind, key), None)  # type: ignore[arg-type]
+        else:
+            cache.remember(kind, key, body, record)  # type: ignore[arg-type]
+
+
+def _answer(done: list[PendingBody]) -> None:
+    for pending in done:
+        pending.answer()

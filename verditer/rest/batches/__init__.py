@@ -1,0 +1,1 @@
+"""Requests that contain requests: Blob Batch and the entity group transactions of Table."""

@@ -1,0 +1,1 @@
+"""The steps of the pipeline, one module each: from the head of a request to its answer."""

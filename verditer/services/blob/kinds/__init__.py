@@ -1,0 +1,1 @@
+"""The three blob types: block, append and page blobs."""

@@ -1,0 +1,37 @@
+"""How many bytes the files of a share have, and the quota that bounds them.
+
+The sizes of files count, written or not, as Azure counts them. Snapshots do not count. The sum is kept in a few records, which
+are made with the share. A write locks one of them, so that writes of different files seldom wait for each other.
+"""
+
+from verditer.core.clock import NODES
+from verditer.core.errors import Code, StorageError
+from verditer.core.records.file import Share, ShareUsage
+from verditer.partition.engine import Transaction
+
+LANES = 8
+GIB = 1 << 30
+
+
+def new_usage(share_id: int) -> list[ShareUsage]:
+    return [ShareUsage(share_id=share_id, lane=lane, size_bytes=0) for lane in range(LANES)]
+
+
+def usage_of(tx: Transaction, share_id: int) -> int:
+    lanes = [tx.get(ShareUsage, share_id, lane) for lane in range(LANES)]
+    return sum([each.size_bytes for each in lanes if each is not None])
+
+
+def add_usage(tx: Transaction, share_id: int, node_id: int, change: int) -> None:
+    """A file has grown or shrunk by so many bytes. To be called last in a transaction, as others may wait for the same record."""
+    if change:
+        lane = node_id // NODES % LANES  # ids of one process are congruent modulo NODES
+        usage = tx.get(ShareUsage, share_id, lane, for_update=True)
+        assert usage is not None, "every share has its lanes"
+        tx.put(ShareUsage(share_id=share_id, lane=lane, size_bytes=usage.size_bytes + change))
+
+
+def check_quota(tx: Transaction, share: Share, growth: int) -> None:
+    """Refuse what would make the files of a share larger than its quota. Empty files are always allowed."""
+    if growth > 0 and usage_of(tx, share.id) + growth > share.quota_gib * GIB:
+        raise StorageError(Code.ShareSizeLimitReached)

@@ -1,0 +1,1 @@
+"""Keys of a session, signatures of messages, and encryption of messages."""

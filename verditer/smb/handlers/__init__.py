@@ -1,0 +1,1 @@
+"""The commands on files and directories, one module each: a request becomes calls of `services/file`, their result an answer."""

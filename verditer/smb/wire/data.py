@@ -1,0 +1,70 @@
+"""CLOSE, FLUSH, READ and WRITE (MS-SMB2 2.2.15 to 2.2.22). File ids are the sixteen bytes of the message."""
+
+import struct
+from typing import NamedTuple
+
+from verditer.smb.wire.create import Times
+from verditer.smb.wire.fields import HEADER_BYTES, part
+
+CLOSE_SIZE, CLOSE_RESPONSE_SIZE = 24, 60
+FLUSH_SIZE, FLUSH_RESPONSE_SIZE = 24, 4
+READ_SIZE, READ_RESPONSE_SIZE = 49, 17
+WRITE_SIZE, WRITE_RESPONSE_SIZE = 49, 17
+
+CLOSE_WANTS_ATTRIBUTES = 0x1
+WRITE_THROUGH, WRITE_UNBUFFERED = 0x1, 0x2
+APPEND_OFFSET = 0xFFFFFFFFFFFFFFFF  # a WRITE at this offset goes to the end of the file
+
+_CLOSE = struct.Struct("<HHI16s")
+_CLOSE_RESPONSE = struct.Struct("<HHI6QI")
+_READ = struct.Struct("<HBBIQ16sIIIHH")
+_READ_RESPONSE = struct.Struct("<HBBIII")
+_WRITE = struct.Struct("<HHIQ16sIIHHI")
+_WRITE_RESPONSE = struct.Struct("<HHIIHH")
+_READ_DATA_AT = HEADER_BYTES + _READ_RESPONSE.size
+_NO_TIMES = Times(0, 0, 0, 0)
+FLUSHED = struct.pack("<HH", FLUSH_RESPONSE_SIZE, 0)
+
+
+class ReadRequest(NamedTuple):
+    length: int
+    offset: int
+    minimum: int
+    channel: int
+
+
+class WriteRequest(NamedTuple):
+    offset: int
+    data: memoryview
+    channel: int
+    flags: int
+
+
+def parse_close(message: memoryview) -> int:
+    """The flags."""
+    return int(_CLOSE.unpack_from(message, HEADER_BYTES)[1])
+
+
+def build_close(
+    flags: int = 0, times: Times = _NO_TIMES, allocation_bytes: int = 0, size_bytes: int = 0, attributes: int = 0
+) -> bytes:
+    return _CLOSE_RESPONSE.pack(CLOSE_RESPONSE_SIZE, flags, 0, *times, allocation_bytes, size_bytes, attributes)
+
+
+def parse_read(message: memoryview) -> ReadRequest:
+    _, _, _, length, offset, _, minimum, channel, _, _, _ = _READ.unpack_from(message, HEADER_BYTES)
+    return ReadRequest(length, offset, minimum, channel)
+
+
+def build_read(count: int) -> bytes:
+    """What precedes the bytes that were read."""
+    return _READ_RESPONSE.pack(READ_RESPONSE_SIZE, _READ_DATA_AT, 0, count, 0, 0)
+
+
+def parse_write(message: memoryview) -> WriteRequest:
+    _, data_at, length, offset, _, channel, _, _, _, flags = _WRITE.unpack_from(message, HEADER_BYTES)
+    return WriteRequest(offset, part(message, data_at, length, earliest=HEADER_BYTES + _WRITE.size), channel, flags)
+
+
+def build_write(count: int) -> bytes:
+    return _WRITE_RESPONSE.pack(WRITE_RESPONSE_SIZE, 0, count, 0, 0, 0)

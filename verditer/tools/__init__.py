@@ -1,0 +1,1 @@
+"""Work on whole stores: check, back up, restore, copy."""

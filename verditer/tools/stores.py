@@ -1,0 +1,82 @@
+"""The stores that the tools work on: records and extents, opened together by their addresses."""
+
+import secrets
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from verditer.partition.engine import Engine
+from verditer.partition.sqlite.engine import SqliteEngine
+from verditer.stream.extents import ExtentStore
+from verditer.stream.local import LocalExtents
+from verditer.stream.s3_location import S3Location
+
+
+class StoreAddress(NamedTuple):
+    """A folder with everything; or a database, with large bodies in S3 or in the folder."""
+
+    folder: Path
+    database: str | None = None
+    extents: S3Location | None = None
+    locks: str | None = None  # of a database that holds no store yet
+
+    @property
+    def shown(self) -> str:
+        """Without a password."""
+        if self.database is None:
+            return str(self.folder)
+        from psycopg.conninfo import conninfo_to_dict  # an extra
+
+        parts = conninfo_to_dict(self.database)
+        return f"PostgreSQL ({parts.get('dbname', '')} at {parts.get('host', 'localhost')}), bytes in {self._extents_shown}"
+
+    @property
+    def _extents_shown(self) -> str:
+        return f"s3://{self.extents.bucket}/{self.extents.prefix}" if self.extents is not None else str(self.folder)
+
+
+class OpenStore:
+    """`extent_id` is the id that the next extent gets, if it is to have a certain one."""
+
+    def __init__(self, address: StoreAddress) -> None:
+        self.address = address
+        self.extent_id: str | None = None
+        self.engine: Engine = _engine(address)
+        self.extents: ExtentStore = _extents(address, self)
+
+    def new_id(self) -> str:
+        if self.extent_id is not None:
+            return self.extent_id
+        return f"{self.engine.now():016x}{secrets.token_hex(8)}"
+
+
+def _engine(address: StoreAddress) -> Engine:
+    if address.database is None:
+        return SqliteEngine(address.folder)
+    from verditer.partition.postgres.engine import PostgresEngine  # an extra: psycopg may not be installed
+
+    return PostgresEngine(address.database, locks=address.locks)
+
+
+def _extents(address: StoreAddress, store: OpenStore) -> ExtentStore:
+    if address.extents is not None:
+        from verditer.stream.s3 import S3Extents  # an extra: obstore may not be installed
+
+        return S3Extents(address.extents, store.new_id)
+    return LocalExtents(address.folder / "extents", store.new_id)
+
+
+@asynccontextmanager
+async def opened(address: StoreAddress) -> AsyncIterator[OpenStore]:
+    """Raises EngineUnavailable when a server has the folder open."""
+    store = OpenStore(address)
+    await store.engine.open()
+    try:
+        await store.extents.open()
+        try:
+            yield store
+        finally:
+            await store.extents.close()
+    finally:
+        await store.engine.close()

@@ -1,0 +1,74 @@
+// The live feed of requests. Refusals that other clients cause (409 and 412) stand out and are explained.
+
+import { remember } from "./app.js";
+import { watch } from "./api.js";
+import { bytes, button, empty, h } from "./dom.js";
+
+const KEPT = 1000;
+const DRAWN = 300;
+
+export async function feedPage({ main, server, query, onleave }) {
+  let entries = [];
+  let paused = false;
+  const rows = h("tbody");
+  const note = h("span", { class: "dim" });
+  const option = (value, text = value) => h("option", { value }, text);
+  const filters = {
+    text: h("input", { type: "search", placeholder: "Path, operation or error code", value: query.text ?? "", "aria-label": "Filter by text" }),
+    account: h("select", { "aria-label": "Account" }, option("", "All accounts"), server.accounts.map((each) => option(each))),
+    service: h("select", { "aria-label": "Service" }, option("", "All services"), ["blob", "queue", "table", "file"].map((each) => option(each))),
+    status: h("select", { "aria-label": "Status" }, option("", "All statuses"), option("2", "Succeeded"), option("refused", "409 and 412"), option("4", "All 4xx"), option("5", "All 5xx")),
+  };
+  for (const name of ["account", "service", "status"]) filters[name].value = query[name] ?? "";
+  const own = h("input", { type: "checkbox", checked: query.own === "1" });
+  const shown = (entry) => {
+    const text = filters.text.value.toLowerCase();
+    const status = filters.status.value;
+    if (!own.checked && entry.client === "explorer") return false;
+    if (filters.account.value && entry.path.split("/")[1] !== filters.account.value) return false;
+    if (filters.service.value && entry.service !== filters.service.value) return false;
+    if (status === "refused" ? ![409, 412].includes(entry.status) : status && String(entry.status)[0] !== status) return false;
+    return !text || `${entry.operation} ${entry.path} ${entry.code ?? ""}`.toLowerCase().includes(text);
+  };
+  const draw = () => {
+    const found = entries.filter(shown).slice(-DRAWN).reverse();
+    rows.replaceChildren(...(found.length ? found.map(line) : [h("tr", {}, h("td", { colspan: "6" }, empty("No requests yet", "Requests appear here as soon as a client sends them.")))]));
+    note.textContent = `${found.length} shown${paused ? ", paused" : ""}`;
+  };
+  const changed = () => { remember({ ...Object.fromEntries(Object.entries(filters).map(([name, each]) => [name, each.value])), own: own.checked ? "1" : "" }); draw(); };
+  Object.values(filters).forEach((each) => each.addEventListener("input", changed));
+  own.addEventListener("input", changed);
+  const pause = button("Pause", () => { paused = !paused; pause.textContent = paused ? "Continue" : "Pause"; draw(); });
+  main.append(h("div", { class: "bar" }, h("h1", {}, "Live requests"), Object.values(filters), h("label", { class: "check" }, own, "from this explorer"), pause,
+    button("Clear", () => { entries = []; draw(); }), note),
+    h("div", { class: "sheet" }, h("table", {}, h("thead", {}, h("tr", {}, ["Time", "Status", "Operation", "Path", "Bytes", "Duration"].map((title, number) => h("th", { scope: "col", class: number > 3 ? "num" : "" }, title)))), rows)));
+  draw();
+  onleave(watch({ topics: "feed" }, {
+    requests: (more) => {
+      if (paused) return;
+      const known = new Set(entries.slice(-KEPT).map((each) => each.id));
+      entries = [...entries, ...more.filter((each) => !known.has(each.id))].slice(-KEPT);
+      draw();
+    },
+  }));
+}
+
+function line(entry) {
+  const refused = entry.status === 409 || entry.status === 412;
+  const kind = entry.status >= 500 ? "bad" : refused ? "bad" : entry.status >= 400 ? "warn" : "good";
+  return h("tr", { class: refused ? "refused" : "", title: `${entry.requestId} · worker ${entry.worker} · ${entry.client}` },
+    h("td", { class: "time" }, entry.time.slice(11, 23)),
+    h("td", {}, h("span", { class: `mark ${kind}` }, String(entry.status))),
+    h("td", {}, entry.operation),
+    h("td", { class: "name wrap why" }, h("span", { class: "mono" }, readable(entry.path)), entry.code ? h("div", {}, h("strong", {}, entry.code), entry.why ? ` ${entry.why}` : "") : null),
+    h("td", { class: "num" }, entry.in || entry.out ? `${bytes(entry.in)} → ${bytes(entry.out)}` : ""),
+    h("td", { class: "num" }, `${entry.ms.toFixed(1)} ms`));
+}
+
+function readable(path) {
+  try {
+    return decodeURIComponent(path);
+  } catch {
+    return path;
+  }
+}

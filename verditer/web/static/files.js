@@ -1,0 +1,128 @@
+// Shares, directories and files.
+
+import { child, listed, nameOf, storage, xml } from "./api.js";
+import { go, link, remember, showDetail, tabs } from "./app.js";
+import { button, bytes, confirmed, empty, facts, guarded, h, moment, pairs, toast, ask } from "./dom.js";
+import { concurrency } from "./inspect.js";
+import { pagedList } from "./list.js";
+import { preview } from "./preview.js";
+import { newName, serviceList } from "./service.js";
+import { sharing } from "./share.js";
+import { acceptDrops, chooseFiles, uploader } from "./uploads.js";
+
+const RANGE = 4 * 1024 * 1024;
+
+export function fileService(page) {
+  return serviceList(page, {
+    title: "File shares",
+    singular: "share",
+    load: async (marker, prefix) => {
+      const answer = await xml("GET", ["file", page.account, ""], { query: { comp: "list", maxresults: 200, prefix, marker } });
+      const rows = listed(answer, "Share").map((each) => ({ name: nameOf(each), changed: child(each, "Last-Modified"), quota: child(each, "Quota") }));
+      return { rows, marker: child(answer.content, "NextMarker") };
+    },
+    columns: [{ title: "Quota", className: "num", show: (row) => `${row.quota} GiB`, sort: (row) => Number(row.quota) }],
+    create: (name) => storage("PUT", ["file", page.account, name], { query: { restype: "share" } }),
+    remove: (name) => storage("DELETE", ["file", page.account, name], { query: { restype: "share" }, headers: { "x-ms-delete-snapshots": "include" } }),
+  });
+}
+
+export async function sharePage(page) {
+  const { account, name: share, query, main, server } = page;
+  const state = { folder: query.prefix ?? "", search: query.search ?? "" }; // the folder ends with a slash, or is empty
+  const path = (name) => state.folder + name;
+  const at = (below) => (below ? ["file", account, share, below] : ["file", account, share]);
+  const uploads = uploader();
+  const holder = h("div");
+  const search = h("input", { type: "search", placeholder: "Search by prefix", value: state.search, "aria-label": "Search by prefix" });
+  let timer = null;
+  search.addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(() => { state.search = search.value; remember({ search: search.value }); draw(); }, 200); });
+  const put = (files) => uploads.run(files, (file, progress) => uploadFile(at, path(file.path ?? file.name), file, progress)).then(draw);
+  const writes = server.readOnly ? [] : [
+    h("button", { type: "button", class: "primary", "data-key": "u", onclick: guarded(async () => put(await chooseFiles())) }, "Upload"),
+    button("New directory", async () => { if (await newName("New directory", "Name", "", (name) => storage("PUT", at(path(name)), { query: { restype: "directory" } }))) await draw(); }),
+    button("Take snapshot", async () => { await storage("PUT", at(""), { query: { restype: "share", comp: "snapshot" } }); toast("Snapshot taken."); }),
+  ];
+  main.append(h("div", { class: "bar" }, h("h1", { class: "wrap" }, share), search, h("span", { class: "grow" }), button("State and sharing", showShare), writes), uploads.element, holder);
+  if (!server.readOnly) page.onleave(acceptDrops(main, (files) => guarded(() => put(files))()));
+
+  async function load(marker) {
+    const answer = await xml("GET", at(state.folder.replace(/\/$/, "")), { query: { restype: "directory", comp: "list", maxresults: 200, prefix: state.search, marker, include: "Timestamps,Etag,Attributes" }, headers: { "x-ms-file-extended-info": "true" } });
+    const rows = [...(answer.content.getElementsByTagName("Entries")[0]?.children ?? [])].map((each) => ({ name: nameOf(each), folder: each.tagName === "Directory", size: Number(child(each, "Content-Length")), changed: child(each, "LastWriteTime") || child(each, "Last-Modified"), attributes: child(each, "Attributes") }));
+    return { rows, marker: child(answer.content, "NextMarker") };
+  }
+
+  function draw() {
+    const list = pagedList({
+      load,
+      columns: [
+        { title: "Name", className: "name", show: (row) => (row.folder ? h("a", { href: link([account, "file", share], { prefix: `${path(row.name)}/` }) }, `${row.name}/`) : row.name), sort: (row) => row.name },
+        { title: "Size", className: "num", show: (row) => (row.folder ? "" : bytes(row.size)), sort: (row) => (row.folder ? -1 : row.size) },
+        { title: "Written", className: "time", show: (row) => moment(row.changed), sort: (row) => Date.parse(row.changed) || 0 },
+        { title: "Attributes", show: (row) => row.attributes.replace(/\b(None|Archive|Directory)\b\s*\|?\s*/g, "") },
+        { title: "", className: "right", show: (row) => (row.folder ? button("Details", (event) => { event.stopPropagation(); showEntry(row.name, true); }, "link") : "") },
+      ],
+      open: (row) => (row.folder ? go([account, "file", share], { prefix: `${path(row.name)}/` }) : showEntry(row.name, false)),
+      none: empty(state.search ? "No entry begins with that" : "This directory is empty", server.readOnly ? "" : "Drop files here to upload them."),
+    });
+    holder.replaceChildren(list.element);
+    return list.next();
+  }
+
+  function showEntry(name, folder, tab) {
+    remember({ show: name, kind: folder ? "directory" : "" });
+    const place = at(path(name));
+    const drawn = tabs([
+      ...(folder ? [] : [["Preview", (panel) => preview(panel, place)]]),
+      ["Properties", (panel) => properties(panel, place, name, folder)],
+      ["Concurrency", (panel) => concurrency(panel, place, server)],
+      ...(folder ? [] : [["Share", (panel) => sharing(panel, { service: "file", account, path: `${share}/${path(name)}`, server })]]),
+    ], tab, (chosen) => remember({ tab: chosen }));
+    showDetail(name, drawn.element, { onclose: drawn.stop });
+  }
+
+  function showShare() {
+    const drawn = tabs([["Concurrency", (panel) => concurrency(panel, at(""), server)], ["Share", (panel) => sharing(panel, { service: "file", account, path: share, server })]]);
+    showDetail(share, drawn.element, { onclose: drawn.stop });
+  }
+
+  async function properties(panel, place, name, folder) {
+    const kind = folder ? { restype: "directory" } : {};
+    const found = await storage("HEAD", place, { query: kind });
+    const header = (each) => found.header(each) ?? "";
+    const metadata = Object.fromEntries(found.request.getAllResponseHeaders().trim().split("\r\n").map((line) => line.split(": ")).filter(([each]) => each.startsWith("x-ms-meta-")).map(([each, ...value]) => [each.slice(10), value.join(": ")]));
+    panel.append(h("section", { class: "part" }, facts([
+      ["Size", folder ? "" : `${bytes(Number(header("Content-Length")))} (${Number(header("Content-Length")).toLocaleString("en")} bytes)`], ["Type", folder ? "" : header("Content-Type")], ["ETag", h("span", { class: "mono" }, header("ETag"))], ["Attributes", header("x-ms-file-attributes")],
+      ["Created", moment(header("x-ms-file-creation-time"))], ["Written", moment(header("x-ms-file-last-write-time"))], ["Changed", moment(header("x-ms-file-change-time"))], ["File id", header("x-ms-file-id")], ["Permission key", h("span", { class: "mono" }, header("x-ms-file-permission-key"))], ["Lease", header("x-ms-lease-state")],
+    ])), h("section", { class: "part" }, h("h2", {}, "Metadata"), Object.keys(metadata).length ? facts(Object.entries(metadata)) : h("span", { class: "dim" }, "none")));
+    if (server.readOnly) return;
+    const edit = async () => {
+      const edited = pairs(metadata);
+      if (await ask("Metadata", edited.element, { confirm: "Save", result: () => storage("PUT", place, { query: { ...kind, comp: "metadata" }, headers: Object.fromEntries(Object.entries(edited.read()).map(([key, value]) => [`x-ms-meta-${key}`, value])) }) })) { toast("Metadata saved."); showEntry(name, folder, "Properties"); }
+    };
+    const rename = async () => {
+      const source = `${server.endpoints.file}/${account}/${share}/${path(name).split("/").map(encodeURIComponent).join("/")}`;
+      const to = await newName("Rename", "New path in this share", path(name), (text) => storage("PUT", at(text), { query: { ...kind, comp: "rename" }, headers: { "x-ms-file-rename-source": source } }));
+      if (to) { toast("Renamed."); await draw(); const cut = to.lastIndexOf("/") + 1; if (to.slice(0, cut) === state.folder) showEntry(to.slice(cut), folder, "Properties"); else go([account, "file", share], { prefix: to.slice(0, cut) }); }
+    };
+    const remove = async () => { if (await confirmed(`Delete ${name}?`, folder ? "The directory has to be empty." : "The file is deleted.", "Delete")) { await storage("DELETE", place, { query: kind }); toast("Deleted."); panel.replaceChildren(h("span", { class: "dim" }, "Deleted.")); await draw(); } };
+    panel.append(h("div", { class: "bar" }, button("Edit metadata", edit), button("Rename…", rename), button("Delete", remove, "danger")));
+  }
+
+  await draw();
+  if (query.show) showEntry(query.show, query.kind === "directory", query.tab);
+}
+
+async function uploadFile(at, path, file, progress) {
+  const folders = path.split("/").slice(0, -1);
+  if (file.path?.includes("/")) {
+    for (let depth = 1; depth <= folders.length; depth += 1) {
+      await storage("PUT", at(folders.slice(0, depth).join("/")), { query: { restype: "directory" } }).catch((error) => { if (error.status !== 409) throw error; });
+    }
+  }
+  await storage("PUT", at(path), { headers: { "x-ms-type": "file", "x-ms-content-length": String(file.size), "x-ms-content-type": file.type || "application/octet-stream" } });
+  for (let start = 0; start < file.size; start += RANGE) {
+    const end = Math.min(start + RANGE, file.size);
+    await storage("PUT", at(path), { query: { comp: "range" }, headers: { "x-ms-write": "update", "x-ms-range": `bytes=${start}-${end - 1}` }, body: file.slice(start, end), progress: (sent) => progress(start + sent) });
+  }
+}

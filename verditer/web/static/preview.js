@@ -1,0 +1,70 @@
+// Previews: text, JSON, CSV as a table, and images. At most the first megabyte of a text is read.
+
+import { storage, storagePath } from "./api.js";
+import { bytes, h } from "./dom.js";
+
+const LIMIT = 1024 * 1024;
+const IMAGES = /^image\/(png|jpeg|gif|webp|bmp|avif|svg\+xml)$/;
+const TEXTS = /^(text\/|application\/(json|xml|javascript|x-ndjson|yaml|toml|sql))|\+(json|xml)$/;
+const NAMES = /\.(txt|md|json|csv|tsv|xml|ya?ml|toml|ini|log|py|js|ts|css|html?|sh|sql|cs|java|go|rs|c|h)$/i;
+
+export async function preview(panel, place, { query = {} } = {}) {
+  const name = place[place.length - 1];
+  const target = `${storagePath(...place)}${Object.keys(query).length ? `?${new URLSearchParams(query)}` : ""}`;
+  const facts = await storage("HEAD", place, { query });
+  const size = Number(facts.header("Content-Length"));
+  const type = (facts.header("Content-Type") ?? "").split(";")[0];
+  panel.append(h("div", { class: "bar" }, h("a", { class: "button", href: target, download: "" }, "Download"), h("span", { class: "dim" }, `${bytes(size)} · ${type}`)));
+  if (!size) panel.append(h("span", { class: "dim" }, "It is empty."));
+  else if (IMAGES.test(type)) await image(panel, place, query, size);
+  else if (TEXTS.test(type) || NAMES.test(name)) await text(panel, place, query, size, type, name);
+  else panel.append(h("span", { class: "dim" }, "There is no preview for this type."));
+}
+
+async function image(panel, place, query, size) {
+  if (size > 32 * LIMIT) { panel.append(h("span", { class: "dim" }, "The image is too large for a preview.")); return; }
+  const answer = await storage("GET", place, { query, type: "blob" });
+  const address = URL.createObjectURL(answer.content);
+  panel.append(h("img", { class: "preview", src: address, alt: `Preview of ${place[place.length - 1]}`, onload: () => URL.revokeObjectURL(address) }));
+}
+
+async function text(panel, place, query, size, type, name) {
+  const cut = size > LIMIT;
+  const answer = await storage("GET", place, { query, headers: cut ? { "x-ms-range": `bytes=0-${LIMIT - 1}` } : {}, type: "blob" });
+  const content = await answer.content.text();
+  if (cut) panel.append(h("div", { class: "notice" }, `The first ${bytes(LIMIT)} of ${bytes(size)}.`));
+  if (!cut && (type.endsWith("json") || /\.json$/i.test(name))) panel.append(json(content));
+  else if (/csv$/.test(type) || /\.(csv|tsv)$/i.test(name)) panel.append(csv(content, /\.tsv$/i.test(name) ? "\t" : ","));
+  else panel.append(h("pre", { class: "preview" }, content));
+}
+
+function json(content) {
+  try {
+    return h("pre", { class: "preview" }, JSON.stringify(JSON.parse(content), null, 2));
+  } catch (error) {
+    return h("div", {}, h("div", { class: "notice warn" }, `Not valid JSON: ${error.message}`), h("pre", { class: "preview" }, content));
+  }
+}
+
+function csv(content, separator) {
+  const [head, ...rows] = parseCsv(content, separator).slice(0, 501);
+  return h("div", { class: "sheet" }, h("table", {}, h("thead", {}, h("tr", {}, (head ?? []).map((each) => h("th", {}, each)))), h("tbody", {}, rows.map((row) => h("tr", {}, row.map((each) => h("td", {}, each)))))));
+}
+
+export function parseCsv(content, separator) {
+  const rows = [[""]];
+  let quoted = false;
+  for (let at = 0; at < content.length; at += 1) {
+    const letter = content[at];
+    const row = rows[rows.length - 1];
+    if (quoted) {
+      if (letter === '"' && content[at + 1] === '"') { row[row.length - 1] += '"'; at += 1; }
+      else if (letter === '"') quoted = false;
+      else row[row.length - 1] += letter;
+    } else if (letter === '"') quoted = true;
+    else if (letter === separator) row.push("");
+    else if (letter === "\n") rows.push([""]);
+    else if (letter !== "\r") row[row.length - 1] += letter;
+  }
+  return rows.filter((row) => row.length > 1 || row[0]);
+}

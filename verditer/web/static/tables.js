@@ -1,0 +1,204 @@
+// Tables: queries with explained errors, and entities edited in place. A conflict shows both versions side by side.
+
+import { storage } from "./api.js";
+import { closeDetail, go, remember, showDetail, tabs } from "./app.js";
+import { ask, button, confirmed, empty, field, guarded, h, moment, toast } from "./dom.js";
+import { concurrency } from "./inspect.js";
+import { pagedList } from "./list.js";
+import { serviceList } from "./service.js";
+import { sharing } from "./share.js";
+
+const FULL = { Accept: "application/json;odata=fullmetadata", DataServiceVersion: "3.0", MaxDataServiceVersion: "3.0;NetFx" };
+const TYPES = ["String", "Int32", "Int64", "Double", "Boolean", "DateTime", "Guid", "Binary"];
+const KEYS = ["PartitionKey", "RowKey", "Timestamp"];
+
+export function tableService(page) {
+  return serviceList(page, {
+    title: "Tables",
+    singular: "table",
+    load: async (marker, prefix) => {
+      const filter = prefix ? `TableName ge '${prefix}' and TableName lt '${prefix}~'` : "";
+      const answer = await storage("GET", ["table", page.account, "Tables"], { query: { $top: 200, $filter: filter, NextTableName: marker }, headers: { Accept: "application/json;odata=nometadata" } });
+      return { rows: JSON.parse(answer.text).value.map((each) => ({ name: each.TableName })), marker: answer.header("x-ms-continuation-NextTableName") ?? "" };
+    },
+    columns: [],
+    create: (name) => storage("POST", ["table", page.account, "Tables"], { headers: { "Content-Type": "application/json", Accept: "application/json;odata=nometadata" }, body: JSON.stringify({ TableName: name }) }),
+    remove: (name) => storage("DELETE", ["table", page.account, `Tables('${name}')`]),
+  });
+}
+
+const quoted = (text) => text.replaceAll("'", "''");
+const entityPlace = (account, table, entity) => ["table", account, `${table}(PartitionKey='${quoted(entity.PartitionKey)}',RowKey='${quoted(entity.RowKey)}')`];
+
+export async function tablePage(page) {
+  const { account, name: table, query, main, server } = page;
+  const filter = h("input", { class: "filter grow mono", placeholder: "Filter, for example: PartitionKey eq 'orders' and Total gt 100", value: query.filter ?? "", "aria-label": "Filter", spellcheck: false });
+  const problem = h("div", { role: "alert" });
+  const holder = h("div");
+  filter.addEventListener("keydown", (event) => { if (event.key === "Enter") guarded(run)(); });
+  const writes = server.readOnly ? [] : [button("New entity", () => edit(null), "primary"), button("Delete table", async () => { if (await confirmed("Delete the table?", `${table} and all its entities are deleted.`, "Delete")) { await storage("DELETE", ["table", account, `Tables('${table}')`]); go([account, "table"]); } }, "danger")];
+  const share = () => { const drawn = tabs([["Share", (panel) => sharing(panel, { service: "table", account, path: table, server })]]); showDetail(table, drawn.element, { onclose: drawn.stop }); };
+  main.append(h("div", { class: "bar" }, h("h1", {}, table), h("span", { class: "grow" }), button("Share", share), writes), h("div", { class: "bar" }, filter, button("Query", run, "primary")), problem, holder);
+
+  async function load(marker) {
+    const [partition, row] = marker ? JSON.parse(marker) : ["", ""];
+    const answer = await storage("GET", ["table", account, `${table}()`], { query: { $filter: filter.value.trim(), $top: 100, NextPartitionKey: partition, NextRowKey: row }, headers: FULL });
+    const next = answer.header("x-ms-continuation-NextPartitionKey");
+    return { rows: JSON.parse(answer.text).value, marker: next ? JSON.stringify([next, answer.header("x-ms-continuation-NextRowKey") ?? ""]) : "" };
+  }
+
+  async function run() {
+    remember({ filter: filter.value });
+    problem.replaceChildren();
+    let first;
+    try {
+      first = await load("");
+    } catch (error) {
+      if (error.status !== 400 && error.status !== 501) throw error;
+      problem.replaceChildren(h("div", { class: "notice bad" }, h("strong", {}, "The filter cannot be read. "), error.message, ...mistakes(filter.value).map((each) => h("div", {}, each))));
+      return;
+    }
+    const names = [...new Set(first.rows.flatMap(own))].slice(0, 8);
+    const list = pagedList({
+      load: async (marker) => (marker || !first ? load(marker) : [first, (first = null)][0]),
+      columns: [{ title: "PartitionKey", className: "name", show: (row) => row.PartitionKey, sort: (row) => row.PartitionKey }, { title: "RowKey", className: "name", show: (row) => row.RowKey, sort: (row) => row.RowKey },
+        ...names.map((name) => ({ title: name, className: typeof first.rows.find((row) => row[name] !== undefined)?.[name] === "number" ? "num" : "wrap", show: (row) => cut(shown(row[name])), sort: (row) => row[name] ?? "" })),
+        { title: "Timestamp", className: "time", show: (row) => moment(row.Timestamp), sort: (row) => row.Timestamp }],
+      open: show,
+      none: empty(filter.value ? "No entity matches" : "This table is empty", ""),
+    });
+    holder.replaceChildren(list.element);
+    await list.next();
+  }
+
+  function show(entity) {
+    remember({ show: JSON.stringify([entity.PartitionKey, entity.RowKey]) });
+    const place = ["table", account, table, entity.PartitionKey, entity.RowKey];
+    const drawn = tabs([
+      ["Entity", (panel) => panel.append(view(entity), server.readOnly ? "" : h("div", { class: "bar" }, button("Edit", () => edit(entity), "primary"), button("Delete", () => remove(entity), "danger")))],
+      ["Concurrency", (panel) => concurrency(panel, place, server)],
+      ["Share", (panel) => sharing(panel, { service: "table", account, path: table, server })],
+    ]);
+    showDetail(`${entity.PartitionKey} / ${entity.RowKey}`, drawn.element, { onclose: drawn.stop });
+  }
+
+  async function remove(entity) {
+    if (!await confirmed("Delete the entity?", `${entity.PartitionKey} / ${entity.RowKey}`, "Delete")) return;
+    await storage("DELETE", entityPlace(account, table, entity), { headers: { "If-Match": entity["odata.etag"], Accept: FULL.Accept } });
+    toast("Deleted.");
+    closeDetail();
+    await run();
+  }
+
+  async function edit(entity) {
+    const form = entityForm(entity);
+    const result = async () => {
+      const changed = form.read();
+      if (!entity) {
+        await storage("POST", ["table", account, table], { headers: { ...FULL, "Content-Type": "application/json" }, body: JSON.stringify(changed) });
+        return changed;
+      }
+      try {
+        await put(changed, entity["odata.etag"]);
+      } catch (error) {
+        if (error.status !== 412) throw error;
+        return { conflict: changed };
+      }
+      return changed;
+    };
+    const answer = await ask(entity ? "Edit the entity" : "New entity", form.element, { confirm: "Save", wide: true, result });
+    if (!answer) return;
+    if (answer.conflict) await resolve(answer.conflict);
+    else { toast("Saved."); await again(answer); }
+  }
+
+  const put = (entity, etag) => storage("PUT", entityPlace(account, table, entity), { headers: { ...FULL, "Content-Type": "application/json", "If-Match": etag }, body: JSON.stringify(entity) });
+  const read = async (entity) => JSON.parse((await storage("GET", entityPlace(account, table, entity), { headers: FULL })).text);
+  async function again(entity) { await run(); show(await read(entity)); }
+
+  // Another client saved the entity first.
+  async function resolve(mine) {
+    let theirs;
+    try {
+      theirs = await read(mine);
+    } catch (error) {
+      if (error.status !== 404) throw error;
+      toast("The entity was deleted by another client.", true);
+      return run();
+    }
+    const names = [...new Set([...own(theirs), ...own(mine)])];
+    const column = (title, one, other) => h("div", {}, h("h2", {}, title), h("div", { class: "sheet" }, h("table", {}, h("tbody", {}, names.map((name) => h("tr", { class: shown(one[name]) === shown(other[name]) ? "" : "differs" }, h("td", { class: "dim" }, name), h("td", { class: "wrap" }, shown(one[name]))))))));
+    const content = h("div", {}, h("div", { class: "notice warn" }, "Another client saved this entity after you had opened it. Nothing was overwritten. The differences are marked."), h("div", { class: "side-by-side" }, column("Stored now", theirs, mine), column("Yours", mine, theirs)));
+    const answer = await ask("Conflict", content, { confirm: "Overwrite with mine", danger: true, wide: true, result: () => put(mine, theirs["odata.etag"]) });
+    toast(answer ? "Overwritten." : "The stored version was kept.");
+    return again(mine);
+  }
+
+  await run();
+  if (query.show) {
+    const [PartitionKey, RowKey] = JSON.parse(query.show);
+    show(await read({ PartitionKey, RowKey }));
+  }
+}
+
+const own = (entity) => Object.keys(entity).filter((name) => !name.includes("odata.") && !KEYS.includes(name));
+const LISTED = 200; // characters of a value in the list; the details show all
+const cut = (text) => (text.length > LISTED ? `${text.slice(0, LISTED)}…` : text);
+const shown = (value) => (value === undefined || value === null ? "" : String(value));
+
+function view(entity) {
+  const row = (name, value) => h("tr", {}, h("td", { class: "dim" }, name), h("td", { class: "wrap mono" }, shown(value)), h("td", { class: "dim" }, typeOf(entity, name)));
+  return h("div", { class: "sheet part" }, h("table", {}, h("tbody", {}, row("PartitionKey", entity.PartitionKey), row("RowKey", entity.RowKey), own(entity).map((name) => row(name, entity[name])), row("Timestamp", entity.Timestamp), row("ETag", entity["odata.etag"]))));
+}
+
+function typeOf(entity, name) {
+  const stated = entity[`${name}@odata.type`]?.replace("Edm.", "");
+  if (stated) return stated;
+  const value = entity[name];
+  return typeof value === "boolean" ? "Boolean" : typeof value === "number" ? (Number.isInteger(value) ? "Int32" : "Double") : "String";
+}
+
+function entityForm(entity) {
+  const keys = Object.fromEntries(["PartitionKey", "RowKey"].map((name) => [name, h("input", { value: entity?.[name] ?? "", disabled: entity !== null })]));
+  const rows = h("div");
+  const add = (name = "", type = "String", value = "") => {
+    const row = h("div", { class: "pairs typed" }, h("input", { value: name, placeholder: "property", "aria-label": "Property" }), h("select", { "aria-label": `Type of ${name}` }, TYPES.map((each) => h("option", { value: each, selected: each === type }, each))), h("input", { value: shown(value), "aria-label": `Value of ${name}` }), button("×", () => row.remove(), "icon"));
+    rows.append(row);
+  };
+  if (entity) own(entity).forEach((name) => add(name, typeOf(entity, name), entity[name]));
+  else add();
+  const read = () => {
+    const result = { PartitionKey: keys.PartitionKey.value, RowKey: keys.RowKey.value };
+    for (const row of rows.children) {
+      const [name, type, value] = [...row.querySelectorAll("input, select")].map((each) => each.value);
+      if (name) Object.assign(result, property(name, type, value));
+    }
+    return result;
+  };
+  return { element: h("div", {}, Object.entries(keys).map(([name, input]) => field(name, input)), h("h2", {}, "Properties"), rows, button("Add property", () => add())), read };
+}
+
+function property(name, type, value) {
+  if (type === "Boolean") return { [name]: value.toLowerCase() === "true" };
+  if (type === "Int32") {
+    if (!/^-?\d+$/.test(value)) throw new Error(`${name}: ${value || "nothing"} is not a whole number.`);
+    return { [name]: Number(value) };
+  }
+  if (type === "String") return { [name]: value };
+  return { [`${name}@odata.type`]: `Edm.${type}`, [name]: value };
+}
+
+// What people who know other languages write, and how it is written here.
+function mistakes(text) {
+  const found = [];
+  if (/==|[^<>!]=/.test(text)) found.push("Write eq instead of = or ==.");
+  if (/!=|<>/.test(text)) found.push("Write ne instead of != or <>.");
+  if (/&&|\|\|/.test(text)) found.push("Write and, or instead of && and ||.");
+  if (/<(?!>)/.test(text)) found.push("Write lt or le instead of < or <=.");
+  if (/(?<!<)>/.test(text)) found.push("Write gt or ge instead of > or >=.");
+  if (/"/.test(text)) found.push("Text stands in single quotes: 'text'. A quote inside it is doubled: 'it''s'.");
+  if ((text.match(/'/g) ?? []).length % 2) found.push("A single quote is missing: text stands between two of them.");
+  if (/\b(like|contains|startswith|endswith|substringof)\b/i.test(text)) found.push("There is no search inside text. For a prefix: Name ge 'abc' and Name lt 'abd'.");
+  found.push("Operators: eq ne gt ge lt le and or not. Values: 'text', 12, 12L, 1.5, true, datetime'2026-01-31T00:00:00Z', guid'…'.");
+  return found;
+}
