@@ -78,6 +78,7 @@ def _with_token(config: Config) -> Config:
 def _run_command(words: list[str]) -> int:
     from verditer.commands import run_command  # the server does without it
 
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # an interrupted command ends in order
     return _exit_status(lambda: run_command(words), interrupted=INTERRUPTED)
 
 

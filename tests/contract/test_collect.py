@@ -1,6 +1,7 @@
 """The collector removes extents that no record names, and none that a running operation may need."""
 
 import asyncio
+import itertools
 import secrets
 from pathlib import Path
 
@@ -271,7 +272,9 @@ async def test_nothing_is_lost_while_the_collector_runs_without_pause(store: Sto
                 await asyncio.sleep(0.005)
 
         async def work(number: int) -> None:
-            for turn in range(26):
+            for turn in itertools.count():
+                if turn >= 26 and turn % 2 == 0 and rounds > 1:  # on a slow host the first round may take all 26 turns
+                    return  # the last turn put a blob with one extent
                 mark = f"{number}-{turn};"
                 if turn % 2:
                     await one.put(f"blob-{number}", data(mark))
@@ -291,7 +294,6 @@ async def test_nothing_is_lost_while_the_collector_runs_without_pause(store: Sto
         finally:
             stop = True
             await collecting
-        assert rounds > 1
         await one.collect(25)
         await one.collect(25)
         assert one.files() == 6
