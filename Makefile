@@ -10,7 +10,7 @@ PYTEST := $(BIN)/python -m pytest --numprocesses $(PROCESSES) --dist loadfile --
 # Python may cache byte code even where the environment says otherwise: a server without it compiles 450 modules at each start.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test clients smb browser containers cluster check bench format docs clean
+.PHONY: run test clients smb browser containers cluster lint check bench format docs clean
 
 run: $(VENV)/.installed
 	@$(BIN)/verditer $(ARGS)
@@ -39,11 +39,13 @@ containers: $(VENV)/.developed
 	@command -v buildah debootstrap > /dev/null || (echo "needs buildah and debootstrap: apt-get install buildah debootstrap" && false)
 	@$(BIN)/python -m pytest tests/containers -o timeout=1500 $(ARGS)
 
-check: $(VENV)/.developed
+lint: $(VENV)/.developed
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
+
+check: lint
 	@$(PYTEST) tests/unit tests/rest tests/contract -k "not postgres"
 
 bench: $(VENV)/.developed
