@@ -16,7 +16,7 @@ from tests.contract.files import ACCOUNT, SHARE, Files, files_on
 from tests.contract.stores import Store
 from verditer.core.dates import seconds
 from verditer.core.errors import StorageError
-from verditer.core.guard import SHARE_WRITE, Guard
+from verditer.core.guard import SHARE_READ, SHARE_WRITE, Guard
 from verditer.core.names import ShareName
 from verditer.core.records.content import ContentEnd, FormerInterval, InlineInterval, Interval, SharedContent
 from verditer.core.records.file import FileEntry, FilePermission, FormerFileEntry, ShareSnapshot, ShareUsage
@@ -43,6 +43,10 @@ def entry_at(tree: Tree, path: str) -> "Tree | bytes | None":
 def parent_of(tree: Tree, path: str) -> tuple["Tree | bytes | None", str]:
     head, _, name = path.upper().rstrip("/").rpartition("/")
     return entry_at(tree, head), name
+
+
+def bytes_in(tree: Tree) -> int:
+    return sum(bytes_in(found) if isinstance(found, dict) else len(found) for found in tree.values())
 
 
 class Run:
@@ -144,6 +148,8 @@ class Run:
         await self.collector.collect()
 
     async def check(self) -> None:
+        statistics = await shares.get_share_statistics(self.files.ctx, ShareName(ACCOUNT, SHARE), Guard(rule=SHARE_READ))
+        assert statistics.usage_bytes == bytes_in(self.tree)
         await self.check_directory("", self.tree, None)
         for snapshot, tree in self.snapshots.items():
             await self.check_directory("", tree, snapshot)

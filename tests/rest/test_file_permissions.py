@@ -1,5 +1,6 @@
 """Create and Get Permission, and permissions of files and directories: text, keys, and the binary form."""
 
+import base64
 import json
 import re
 
@@ -55,6 +56,16 @@ def test_a_permission_is_told_in_the_form_asked_for(share: ShareBox) -> None:
     key = made(share)
     assert read(share, key, "sddl") == {"permission": CANONICAL, "format": "sddl"}
     assert read(share, key, "Binary") == {"permission": BINARY, "format": "binary"}
+
+
+def test_a_permission_without_a_text_form_is_told_in_its_binary_form_only(share: ShareBox) -> None:
+    stored = bytearray(base64.b64decode(BINARY))
+    stored[28] = 9  # the type of the first ACE: one with a condition, which only the binary form holds
+    binary = base64.b64encode(bytes(stored)).decode()
+    key = made(share, binary, "binary")
+    assert read(share, key, "binary") == {"permission": binary, "format": "binary"}
+    for headers in ({KEY: key}, {KEY: key, "x-ms-file-permission-format": "sddl"}):
+        assert share.share("GET", "filepermission", headers).answer == (400, "InvalidHeaderValue")
 
 
 def test_older_clients_spell_the_name_in_another_case(share: ShareBox) -> None:

@@ -312,3 +312,14 @@ def test_a_file_that_was_replaced_has_no_difference(share: ShareBox) -> None:
     assert share.file("GET", "new", "rangelist", query=query).answer == (404, "ResourceNotFound")
     never = {"prevsharesnapshot": "2020-01-01T00:00:00.0000000Z"}
     assert share.file("GET", comp="rangelist", query=never).answer == (404, "ShareSnapshotNotFound")
+
+
+def test_a_difference_is_told_to_an_earlier_snapshot_only(share: ShareBox) -> None:
+    share.fill(b"x" * 1024)
+    first = share.snapshot()
+    share.write(b"y" * 512)
+    second = share.snapshot()
+    assert share.ranges(query={"sharesnapshot": second, "prevsharesnapshot": first}) == [("Range", 0, 511)]
+    assert share.ranges(query={"sharesnapshot": first, "prevsharesnapshot": first}) == []
+    query = {"sharesnapshot": first, "prevsharesnapshot": second}
+    assert share.file("GET", comp="rangelist", query=query).answer == (400, "InvalidQueryParameterValue")

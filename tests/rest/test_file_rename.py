@@ -156,7 +156,9 @@ def test_both_ends_have_to_be_there(share: ShareBox) -> None:
     assert share.rename("d", "b").answer == (409, "ResourceTypeMismatch")
     assert share.rename("a", "b", query=DIRECTORY).answer == (409, "ResourceTypeMismatch")
     assert share.file("PUT", "b", "rename").answer == (400, "MissingRequiredHeader")
-    assert share.file("PUT", "b", "rename", {"x-ms-file-rename-source": "nowhere"}).answer == (400, "InvalidHeaderValue")
+    for source in ("nowhere", "http://[::1/share/a", f"{share.url('a')}?sharesnapshot={share.snapshot()}"):
+        assert share.rename("a", "b", {"x-ms-file-rename-source": source}).answer == (400, "InvalidHeaderValue"), source
+    assert share.names() == ["a", "d"]
 
 
 def test_a_rename_stays_in_its_share(files: FileClient, share: ShareBox) -> None:

@@ -98,6 +98,14 @@ def test_times_and_attributes_are_set_and_seen_over_rest(mounted: Mounted, sdk: 
     assert properties.file_attributes == "Hidden | Archive"
 
 
+def test_the_last_access_time_is_listed_over_rest(mounted: Mounted, sdk: ShareClient) -> None:  # contract F5
+    handle = mounted.make("file", b"abc")
+    set_basic(handle, last_access_time=126_256_467_060_000_000)
+    handle.close()
+    [listed] = sdk.list_directories_and_files(include=["timestamps"])
+    assert str(listed.last_access_time) == "2001-02-03T04:05:06.0000000Z" != str(listed.last_write_time)
+
+
 def test_attributes_that_a_kind_cannot_have_are_refused(mounted: Mounted) -> None:
     file, directory = mounted.make("file"), mounted.open("dir", disposition=CREATE, options=DIRECTORY_FILE)
     with refused(Status.INVALID_PARAMETER):

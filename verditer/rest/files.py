@@ -1,7 +1,7 @@
 """How a path of the File service becomes a level and a target, and how a rename names its source."""
 
 from collections.abc import Mapping
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from verditer.core.files.names import split_path
 from verditer.core.names import AccountName, FilePath, ShareName, check_queue_name
@@ -39,14 +39,21 @@ def rename_source(headers: Mapping[str, str], *, is_directory: bool, product_sty
     text = headers.get(RENAME_SOURCE, "")
     if not text:
         raise missing_header(RENAME_SOURCE)
-    url = urlsplit(text)
-    if not url.netloc:
+    url = _split(text)
+    if url is None or not url.netloc:
         raise invalid_header(RENAME_SOURCE, text)
     address = parse_address(f"{url.path}?{url.query}" if url.query else url.path or "/", url.netloc, product_style=product_style)
     share, path = _share_and_path(address)
-    if not path:
+    if not path or "sharesnapshot" in address.query:  # nothing is renamed in a snapshot
         raise invalid_header(RENAME_SOURCE, text)
     return address, _file_path(address.account, share, path, headers, _SOURCE_ALLOW_TRAILING_DOT, is_directory=is_directory)
+
+
+def _split(text: str) -> SplitResult | None:
+    try:
+        return urlsplit(text)
+    except ValueError:  # a host that looks like an IPv6 address and is none
+        return None
 
 
 def _file_path(

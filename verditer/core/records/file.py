@@ -181,6 +181,10 @@ class FileEntry(TreeEntry, tag=1, frozen=True, kw_only=True):
         return self.copy is not None and self.copy.status is CopyStatus.PENDING
 
     @property
+    def last_access(self) -> int:
+        return self.written if self.accessed is None else self.accessed
+
+    @property
     def inline(self) -> bool:
         """Files are made of intervals."""
         return False

@@ -50,7 +50,7 @@ def _entry(entry: FileEntry, include: frozenset[str], has_id: bool) -> str:
     properties = "" if entry.is_directory else f"<Content-Length>{entry.size}</Content-Length>"
     if "timestamps" in include:
         properties += (
-            f"<CreationTime>{iso(entry.created)}</CreationTime><LastAccessTime>{iso(entry.written)}</LastAccessTime>"
+            f"<CreationTime>{iso(entry.created)}</CreationTime><LastAccessTime>{iso(entry.last_access)}</LastAccessTime>"
             f"<LastWriteTime>{iso(entry.written)}</LastWriteTime><ChangeTime>{iso(entry.changed)}</ChangeTime>"
             f"<Last-Modified>{rfc1123(entry.etag)}</Last-Modified>"
         )

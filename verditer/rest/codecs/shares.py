@@ -7,6 +7,7 @@ from verditer.core.dates import iso, rfc1123
 from verditer.core.errors import Code, StorageError
 from verditer.core.files.sddl import format_sddl
 from verditer.core.files.security_descriptor import decode_descriptor
+from verditer.core.files.sid import SecurityDescriptorError
 from verditer.core.records.file import DeletedShare, Share, ShareSnapshot
 from verditer.rest.codecs import etag as etags
 from verditer.rest.codecs.listings import enumeration, lease_elements, metadata_element, retention_elements
@@ -89,6 +90,14 @@ def render_permission(permission: Permission, decoded: Decoded) -> bytes:
     if asked is not None and asked.lower() == "binary":
         text, form = base64.b64encode(permission.descriptor).decode(), "binary"
     else:
-        text, form = format_sddl(decode_descriptor(permission.descriptor)), "sddl"
+        text, form = _sddl(permission.descriptor), "sddl"
     document = {"permission": text} if asked is None else {"permission": text, "format": form}
     return json.dumps(document, separators=(",", ":")).encode()
+
+
+def _sddl(descriptor: bytes) -> str:
+    try:
+        return format_sddl(decode_descriptor(descriptor))
+    except SecurityDescriptorError as error:
+        message = f"The permission has only a binary form, which x-ms-file-permission-format asks for: {error}."
+        raise StorageError(Code.FileInvalidPermission, message=message) from None

@@ -11,6 +11,7 @@ from itertools import islice
 
 import msgspec
 
+from verditer.core.dates import iso
 from verditer.core.errors import Code, Limit, ResourceSize, StorageError
 from verditer.core.files.share_modes import LIST_RANGES, WRITE_RANGE
 from verditer.core.guard import Guard
@@ -207,6 +208,8 @@ def _readable(tx: Transaction, target: FilePath, request: ListRanges, guard: Gua
 
 def _previous(tx: Transaction, target: FilePath, request: ListRangesDiff, entry: FileEntry) -> FileEntry:
     """The file as the previous snapshot saw it: the same content, under the same path unless the request follows renames."""
+    if request.snapshot is not None and request.previous_snapshot > request.snapshot:
+        raise StorageError(Code.InvalidQueryParameterValue, field="previous_snapshot", value=iso(request.previous_snapshot))
     snapshot = require_share(tx, target, request.previous_snapshot)
     assert isinstance(snapshot, ShareSnapshot)
     existed = entry.content_id < snapshot.view  # content ids are ticks
