@@ -50,7 +50,8 @@ def unpacked(structure: Any, data: bytes) -> Any:
 @pytest.mark.parametrize("number", DIRECTORY_STRUCTURES)
 def test_directory_entries_are_what_a_client_decodes(number: int) -> None:
     entries = EntryList(DIRECTORY_CLASSES[number], 4096)
-    assert entries.extend([ENTRY, ENTRY._replace(name="b")]) == 2
+    assert entries.add(ENTRY)
+    assert entries.add(ENTRY._replace(name="b"))
     data = entries.data()
     following = int.from_bytes(data[:4], "little")
     assert following % 8 == 0
@@ -78,7 +79,7 @@ def test_entries_stop_where_the_buffer_ends() -> None:
     row = DIRECTORY_CLASSES[1]
     size = row.fixed_bytes + len(ENTRY.name) * 2
     entries = EntryList(row, 2 * size)
-    assert entries.extend([ENTRY] * 5) == 2
+    assert [entries.add(ENTRY) for _ in range(3)] == [True, True, False]
     assert len(entries.data()) <= 2 * size
     with pytest.raises(SmbError) as error:
         EntryList(row, row.fixed_bytes - 1)

@@ -4,7 +4,7 @@ An entry begins at a multiple of eight bytes. Entries have no short (8.3) names 
 """
 
 import struct
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import NamedTuple
 
 from verditer.smb.info.entries import ShownEntry
@@ -104,14 +104,6 @@ class EntryList:
         self._data += built
         self.count += 1
         return True
-
-    def extend(self, entries: Iterable[ShownEntry]) -> int:
-        """How many of the entries fit."""
-        before = self.count
-        for entry in entries:
-            if not self.add(entry):
-                break
-        return self.count - before
 
     def data(self) -> bytes:
         return bytes(self._data)

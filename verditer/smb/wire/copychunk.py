@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 from verditer.smb.status import SmbError, Status
 
-RESUME_KEY_BYTES = 24
 MAX_CHUNKS, MAX_CHUNK_BYTES, MAX_TOTAL_BYTES = 256, 1 << 20, 16 << 20
 
 _HEADER = struct.Struct("<24sII")

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from verditer.smb.status import SmbError, Status
 from verditer.smb.wire.fields import HEADER_BYTES, part, text
 
-REQUEST_SIZE, RESPONSE_SIZE = 57, 89
+RESPONSE_SIZE = 89
 MAX_CONTEXTS = 64  # of this server: clients send up to six
 
 _REQUEST = struct.Struct("<HBBIQQIIIIIHHII")

@@ -8,9 +8,7 @@ ENCRYPTED_MAGIC = b"\xfdSMB"
 SMB1_MAGIC = b"\xffSMB"
 HEADER_BYTES = 64
 NO_SIGNATURE = bytes(16)
-SIGNATURE = slice(48, 64)
-NONE_64 = (1 << 64) - 1  # an id that a related request takes from the request before it; also the message id of a notification
-NONE_32 = (1 << 32) - 1
+NONE_64 = (1 << 64) - 1  # the message id of a notification, which answers no request
 
 _HEADER = struct.Struct("<4sHHIHHIIQIIQ16s")
 _ASYNC_HEADER = struct.Struct("<4sHHIHHIIQQQ16s")

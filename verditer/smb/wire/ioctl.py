@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from verditer.smb.wire.fields import HEADER_BYTES, part
 
-IOCTL_SIZE, IOCTL_RESPONSE_SIZE = 57, 49
+IOCTL_RESPONSE_SIZE = 49
 IS_FSCTL = 0x1
 FILE_ID_AT = HEADER_BYTES + 8
 

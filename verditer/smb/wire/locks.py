@@ -6,8 +6,7 @@ from typing import NamedTuple
 from verditer.smb.status import SmbError, Status
 from verditer.smb.wire.fields import HEADER_BYTES
 
-LOCK_SIZE, LOCK_RESPONSE_SIZE = 48, 4
-OPLOCK_BREAK_SIZE, LEASE_BREAK_SIZE = 24, 36
+LOCK_RESPONSE_SIZE, OPLOCK_BREAK_SIZE = 4, 24
 MAX_LOCKS = 4096  # of this server, in one request
 
 SHARED, EXCLUSIVE, UNLOCK, FAIL_IMMEDIATELY = 0x1, 0x2, 0x4, 0x10

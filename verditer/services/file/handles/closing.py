@@ -112,6 +112,24 @@ def mark_for_deletion(tx: Transaction, outbox: Outbox, entry: FileEntry, opens: 
     tx.put(PendingDelete(share_id=entry.tree_id, parent_id=entry.parent_id, node_id=entry.node_id))
 
 
+async def close_record(ctx: Context, record: FileOpen, *, tell_owner: bool) -> None:
+    """Close an open of any process, wherever its entry was renamed to. `tell_owner`: its process lives."""
+
+    def commit(tx: Transaction, outbox: Outbox) -> FileOpen | None:
+        """The record, if it is not where it was found: then the transaction has the wrong scope."""
+        current = tx.get(FileOpen, record.share_id, record.node_id, record.handle_id)
+        if current is None or current.folded_path != record.folded_path:
+            return current
+        close_open(tx, outbox, current)
+        if tell_owner:
+            outbox.send(current.owner, current.handle_id, SignalKind.CLOSED)
+        return None
+
+    while (moved := await write_and_signal(ctx, [record.file_path.scope], commit)) is not None:
+        record = moved
+    ctx.handles.touch(record.share_id, record.node_id)
+
+
 async def close_handles(ctx: Context, handles: Iterable[Handle]) -> None:
     """Close many: the connection was lost, the session ended, or the tree was disconnected. A handle that cannot be closed is
     tried again later (`jobs/handles.py`)."""

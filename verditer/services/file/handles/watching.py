@@ -39,15 +39,3 @@ async def watch(ctx: Context, handle: Handle, *, tree: bool, filter: int) -> Non
     await change(ctx, handle, lambda tx, _: commit(tx))
     handle.watched = (tree, filter)
     ctx.handles.listening.set()
-
-
-async def unwatch(ctx: Context, handle: Handle) -> None:
-    """Changes are no longer collected."""
-
-    def commit(tx: Transaction) -> None:
-        used(tx, handle)
-        tx.delete(DirectoryWatch, handle.share_id, handle.node_id, handle.handle_id)
-
-    await change(ctx, handle, lambda tx, _: commit(tx))
-    handle.watched = None
-    handle.take_changes()

@@ -7,8 +7,7 @@ from verditer.core.records.file_open import FileOpen
 from verditer.core.records.record import span_of
 from verditer.partition.engine import Transaction
 from verditer.services.context import Context
-from verditer.services.file.handles.closing import close_open
-from verditer.services.file.handles.processes.signals import Outbox, SignalKind, write_and_signal
+from verditer.services.file.handles.closing import close_record
 
 
 async def close_handles_of_session(ctx: Context, account: str, session_id: int) -> int:
@@ -20,23 +19,5 @@ async def close_handles_of_session(ctx: Context, account: str, session_id: int) 
 
     handles = await ctx.engine.read((account, "file"), find, long=True)
     for handle in handles:
-        await _close(ctx, handle)
+        await close_record(ctx, handle, tell_owner=True)
     return len(handles)
-
-
-async def _close(ctx: Context, handle: FileOpen) -> None:
-    """As a lost connection does it. A rename since the handle was found is no obstacle: the record says where the file is."""
-
-    def commit(tx: Transaction, outbox: Outbox) -> FileOpen | None:
-        current = tx.get(FileOpen, handle.share_id, handle.node_id, handle.handle_id)
-        if current is None or current.folded_path != handle.folded_path:
-            return current
-        close_open(tx, outbox, current)
-        outbox.send(current.owner, current.handle_id, SignalKind.CLOSED)
-        return None
-
-    moved: FileOpen | None = handle
-    while moved is not None:
-        handle = moved
-        moved = await write_and_signal(ctx, [handle.file_path.scope], commit)
-    ctx.handles.touch(handle.share_id, handle.node_id)

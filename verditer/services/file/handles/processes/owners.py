@@ -17,9 +17,8 @@ from verditer.core.records.file_open import FileOpen, FileOwner, FileSession, Fi
 from verditer.core.records.record import EVERY_KEY, span_of
 from verditer.partition.engine import Scope, Transaction
 from verditer.services.context import Context
-from verditer.services.file.handles.closing import close_open
+from verditer.services.file.handles.closing import close_record
 from verditer.services.file.handles.handle import HandleTable
-from verditer.services.file.handles.processes.signals import Outbox, write_and_signal
 
 HEARTBEAT_SECONDS = 10.0
 DEAD_AFTER_SECONDS = 45.0  # and a look every HEARTBEAT_SECONDS: handles of a dead node are closed within a minute
@@ -90,8 +89,7 @@ async def release(ctx: Context, dead: FileOwner) -> int:
         ("jobs", "file_owner"), lambda tx: [one for one in tx.scan(FileOpen, EVERY_KEY) if one.owner == dead.owner], long=True
     )
     for one in opens:
-        await _close(ctx, one)
-        ctx.handles.touch(one.share_id, one.node_id)
+        await close_record(ctx, one, tell_owner=False)
     await _end_sessions(ctx, dead.owner)
     if not opens:
         await ctx.engine.write([_scope(dead.owner)], lambda tx: _forget(tx, dead))
@@ -125,24 +123,6 @@ def _mark_dead(tx: Transaction, dead: FileOwner) -> None:
     stored = tx.get(FileOwner, dead.owner)
     if stored is not None and not stored.is_dead:
         tx.put(msgspec.structs.replace(stored, is_dead=True, heartbeat=tx.now))
-
-
-async def _close(ctx: Context, found: FileOpen) -> None:
-    """An open that was renamed meanwhile is closed in its new scope."""
-    while True:
-
-        def commit(tx: Transaction, outbox: Outbox, record: FileOpen = found) -> FileOpen | None:
-            current = tx.get(FileOpen, record.share_id, record.node_id, record.handle_id)
-            if current is None or current.folded_path == record.folded_path:
-                if current is not None:
-                    close_open(tx, outbox, current)
-                return None
-            return current
-
-        moved = await write_and_signal(ctx, [found.file_path.scope], commit)
-        if moved is None:
-            return
-        found = moved
 
 
 def _forget(tx: Transaction, dead: FileOwner) -> None:
