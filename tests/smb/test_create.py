@@ -3,6 +3,7 @@
 import struct
 
 import pytest
+from azure.storage.fileshare import ShareClient
 from smbprotocol.create_contexts import (
     CreateContextName,
     SMB2CreateContextRequest,
@@ -10,10 +11,13 @@ from smbprotocol.create_contexts import (
 )
 
 from tests.smb.mounted import (
+    ALL_ACCESS,
+    APPEND_DATA,
     CREATE,
     DELETE,
     DELETE_ON_CLOSE,
     DIRECTORY_FILE,
+    MAXIMUM_ALLOWED,
     NON_DIRECTORY_FILE,
     OPEN,
     OPEN_IF,
@@ -28,7 +32,7 @@ from tests.smb.mounted import (
     Mounted,
     refused,
 )
-from tests.smb.requests import create
+from tests.smb.requests import create, query_information, set_disposition, set_information
 from verditer.smb.status import Status
 
 SUPERSEDED, OPENED, CREATED, OVERWRITTEN = range(4)
@@ -162,3 +166,47 @@ def test_file_ids_are_never_used_again(mounted: Mounted) -> None:
         seen.add(opened.file_id)
         opened.close()
     assert len(seen) == 50
+
+
+def test_whoever_takes_what_access_there_is_gets_a_read_only_file_for_reading(mounted: Mounted) -> None:
+    mounted.open("file", disposition=CREATE, attributes=0x1).close()
+    opened = mounted.open("file", MAXIMUM_ALLOWED)
+    assert query_information(opened, 8) == struct.pack("<I", ALL_ACCESS & ~(WRITE_DATA | APPEND_DATA))
+    opened.close()
+    with refused(Status.ACCESS_DENIED):
+        mounted.open("file", MAXIMUM_ALLOWED | WRITE_DATA)
+    mounted.put("other")
+    opened = mounted.open("other", MAXIMUM_ALLOWED)
+    assert query_information(opened, 8) == struct.pack("<I", ALL_ACCESS)
+    opened.close()
+
+
+def test_an_allocation_is_shown_by_its_handle_and_has_to_fit_into_the_share(mounted: Mounted, sdk: ShareClient) -> None:
+    def allocation(size: int) -> list[SMB2CreateContextRequest]:
+        context = SMB2CreateContextRequest()
+        context["buffer_name"] = CreateContextName.SMB2_CREATE_ALLOCATION_SIZE
+        context["buffer_data"] = struct.pack("<Q", size)
+        return [context]
+
+    sdk.set_share_quota(1)
+    opened = mounted.open("file", disposition=CREATE, contexts=allocation(100_000))
+    assert opened.allocation_size == 102_400
+    assert query_information(opened, 5)[:16] == struct.pack("<QQ", 102_400, 0)
+    set_information(opened, 19, struct.pack("<Q", 200_000))
+    assert query_information(opened, 5)[:16] == struct.pack("<QQ", 200_704, 0)
+    with refused(Status.DISK_FULL):
+        set_information(opened, 19, struct.pack("<Q", (1 << 30) + 1))
+    opened.close()
+    with refused(Status.DISK_FULL):
+        mounted.open("file", disposition=OVERWRITE, contexts=allocation((1 << 30) + 1))
+    opened = mounted.open("file", contexts=allocation(1 << 40))  # of a file that exists nothing is allocated
+    assert opened.allocation_size == 0
+    opened.close()
+
+
+def test_nothing_is_created_in_a_directory_that_is_being_deleted(mounted: Mounted) -> None:
+    directory = mounted.open("dir", disposition=CREATE, options=DIRECTORY_FILE)
+    set_disposition(directory, delete=True)
+    with refused(Status.DELETE_PENDING):
+        mounted.put("dir\\file")
+    directory.close()

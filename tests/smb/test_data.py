@@ -15,7 +15,16 @@ from tests.smb.mounted import (
     Mounted,
     refused,
 )
-from tests.smb.requests import EXCLUSIVE_LOCK, SHARED_LOCK, control, lock, query_information, set_end_of_file, set_information
+from tests.smb.requests import (
+    EXCLUSIVE_LOCK,
+    SHARED_LOCK,
+    control,
+    lock,
+    query_information,
+    send,
+    set_end_of_file,
+    set_information,
+)
 from verditer.smb.status import Status
 
 
@@ -59,6 +68,15 @@ def test_access_of_the_handle_decides(mounted: Mounted) -> None:
         writing.read(0, 1)
     writing.flush()
     writing.close()
+
+
+def test_data_that_take_another_way_than_the_connection_are_refused(mounted: Mounted) -> None:
+    handle = mounted.make("file", b"abc")
+    for message, _ in (handle.read(0, 3, send=False), handle.write(b"x", send=False)):
+        message["channel"] = 1  # RDMA
+        with refused(Status.INVALID_PARAMETER):
+            send(handle, message)
+    handle.close()
 
 
 def test_append_access_writes_at_the_end(mounted: Mounted) -> None:

@@ -10,7 +10,7 @@ from tests.smb.requests import start
 from verditer.smb.status import Status
 
 CLASSES = [1, 2, 3, 12, 37, 38]
-RESTART, SINGLE = 0x1, 0x2
+RESTART, SINGLE, REOPEN = 0x1, 0x2, 0x10
 
 
 @pytest.fixture
@@ -64,6 +64,8 @@ def test_a_scan_goes_on_where_it_ended_and_can_be_restarted(directory: Open, mou
     mounted.put("dir\\bb", b"")
     assert names(directory.query_directory("*", 37)) == ["b.txt", "bb", "c", "D.tar.gz"]
     assert names(directory.query_directory("*.txt", 37, flags=RESTART)) == ["A.txt", "b.txt"]
+    assert names(directory.query_directory("", 37, flags=RESTART)) == ["A.txt", "b.txt"]
+    assert names(directory.query_directory("", 37, flags=REOPEN)) == [".", "..", "A.txt", "b.txt", "bb", "c", "D.tar.gz"]
     directory.close()
 
 

@@ -73,6 +73,12 @@ def test_every_volume_class_is_answered(mounted: Mounted, number: int) -> None:
     root.close()
 
 
+def test_a_volume_is_a_mounted_disk(mounted: Mounted) -> None:
+    root = mounted.open("", READ_ATTRIBUTES)
+    assert query_information(root, 4, FILE_SYSTEM_INFORMATION) == struct.pack("<II", 7, 0x20)
+    root.close()
+
+
 def test_the_quota_of_a_share_is_the_size_of_its_volume(mounted: Mounted, sdk: ShareClient) -> None:
     sdk.set_share_quota(3)
     mounted.put("file", b"x" * 100_000)
@@ -238,3 +244,32 @@ def test_a_security_descriptor_is_stored_and_returned(mounted: Mounted, sdk: Sha
     with refused(Status.ACCESS_DENIED):
         query_information(plain, 0, SECURITY_INFORMATION, additional=OWNER_GROUP_DACL)
     plain.close()
+
+
+def test_a_descriptor_is_stored_with_the_inheritance_that_it_settles(mounted: Mounted) -> None:
+    """AUTO_INHERITED (0x400) is kept only beside a request for it (0x100), which is not stored itself."""
+    handle = mounted.make("file")
+    for given, kept in ((0x400, 0), (0x100, 0), (0x500, 0x400), (0x1400, 0x1000), (0x1500, 0x1400)):
+        dacl = struct.pack("<BBHIIII", 1, 0, 0x8004 | given, 0, 0, 0, 20) + struct.pack("<BBHHH", 2, 0, 8, 0, 0)
+        set_information(handle, 0, dacl, SECURITY_INFORMATION, additional=0x4)
+        stored = query_information(handle, 0, SECURITY_INFORMATION, additional=0x4)
+        assert hex(int.from_bytes(stored[2:4], "little")) == hex(0x8004 | kept)
+    handle.close()
+
+
+def test_audit_rules_are_neither_read_nor_set(mounted: Mounted) -> None:
+    handle = mounted.make("file")
+    descriptor = struct.pack("<BBHIIII", 1, 0, 0x8000, 0, 0, 0, 0)
+    for parts in (0x8, 0xC, 0x10):
+        with refused(Status.ACCESS_DENIED):
+            set_information(handle, 0, descriptor, SECURITY_INFORMATION, additional=parts)
+    with refused(Status.ACCESS_DENIED):
+        query_information(handle, 0, SECURITY_INFORMATION, additional=0x8)
+    handle.close()
+
+
+def test_no_part_of_a_descriptor_needs_no_right(mounted: Mounted) -> None:
+    mounted.put("file")
+    handle = mounted.open("file", READ_ATTRIBUTES)
+    assert query_information(handle, 0, SECURITY_INFORMATION) == struct.pack("<BBHIIII", 1, 0, 0x8000, 0, 0, 0, 0)
+    handle.close()

@@ -5,7 +5,16 @@ import struct
 from azure.storage.fileshare import ShareClient
 from smbprotocol.create_contexts import CreateContextName, SMB2CreateContextRequest
 
-from tests.smb.mounted import DIRECTORY_FILE, OVERWRITE_IF, READ_ATTRIBUTES, READ_DATA, WRITE_DATA, Mounted, refused
+from tests.smb.mounted import (
+    DIRECTORY_FILE,
+    MAXIMUM_ALLOWED,
+    OVERWRITE_IF,
+    READ_ATTRIBUTES,
+    READ_DATA,
+    WRITE_DATA,
+    Mounted,
+    refused,
+)
 from tests.smb.requests import control
 from verditer.core.files.times import to_filetime
 from verditer.smb.handlers.paths import parse_version_token
@@ -68,3 +77,14 @@ def test_a_context_names_a_snapshot_by_its_time(mounted: Mounted, sdk: ShareClie
     handle.close()
     with refused(Status.OBJECT_NAME_NOT_FOUND):
         mounted.open("file", READ_DATA, contexts=version(to_filetime(ticks) - 50_000_000))
+
+
+def test_whoever_takes_what_access_there_is_gets_a_previous_version_for_reading(mounted: Mounted, sdk: ShareClient) -> None:
+    mounted.put("file", b"before")
+    sdk.create_snapshot()
+    [token] = tokens(mounted)
+    handle = mounted.open(f"{token}\\file", MAXIMUM_ALLOWED)
+    assert handle.read(0, 100) == b"before"
+    with refused(Status.ACCESS_DENIED):
+        handle.write(b"after")
+    handle.close()

@@ -15,6 +15,10 @@ GATES: dict[str, dict[str, str | tuple[str, ...]]] = {
         "maxfid": "",
         "openattr": "",
         "winattr": "",
+        "sdread": "",
+        "secleak": "",
+        "async_dosmode": "",
+        "acls": "INHERITFLAGS SDFLAGSVSCHOWN",
         "session-require-signing": "bug15397",
         "create_no_streams": "no_stream",
         "rw": "rw1 rw2",
@@ -24,8 +28,8 @@ GATES: dict[str, dict[str, str | tuple[str, ...]]] = {
         " invalid4 interim1 compound-break create-write-close",
         "compound_async": "flush_close flush_flush",
         "compound_find": "compound_find_related compound_find_unrelated compound_find_close",
-        "create": "brlocked multi delete leading-slash impersonation mkdir-dup dir-alloc-size dosattr_tmp_dir"
-        " bench-path-contention-shared",
+        "create": "brlocked multi delete leading-slash impersonation mkdir-dup dir-alloc-size dosattr_tmp_dir aclfile"
+        " acldir bench-path-contention-shared",
         "sharemode": "sharemode-access access-sharemode bug14375",
         "deny": "deny1 deny2",
         "delete-on-close-perms": (
@@ -50,14 +54,14 @@ GATES: dict[str, dict[str, str | tuple[str, ...]]] = {
     },
     "notify": {
         "notify": "tcon tdis tdis1 close logoff session-reconnect invalid-reauth double file tcp overflow rmdir1 rmdir2 rmdir3"
-        " rmdir4 handle-permissions",
+        " rmdir4 handle-permissions basedir",
     },
     "server-side copy": {
         "ioctl": "req_resume_key req_two_resume_keys copy_chunk_simple copy_chunk_multi copy_chunk_tiny copy_chunk_overwrite"
         " copy_chunk_append copy_chunk_limits copy_chunk_src_lock copy_chunk_dest_lock copy_chunk_bad_key"
         " copy_chunk_src_is_dest copy_chunk_src_is_dest_overlap copy_chunk_bad_access copy_chunk_write_access"
         " copy_chunk_src_exceed copy_chunk_src_exceed_multi copy_chunk_max_output_sz copy_chunk_zero_length"
-        " copy_chunk_across_shares copy_chunk_across_shares2 copy_chunk_across_shares3",
+        " copy_chunk_across_shares copy_chunk_across_shares2 copy_chunk_across_shares3 copy_chunk_sparse_dest",
     },
     "oplocks": {
         "oplock": "exclusive1 exclusive2 exclusive3 exclusive4 exclusive5 exclusive6 exclusive9 batch1 batch2 batch3 batch4"
@@ -75,7 +79,8 @@ GATES: dict[str, dict[str, str | tuple[str, ...]]] = {
         " bind_negative_smb3signGtoH2Xs bind_negative_smb3signGtoH2Xd",
     },
     "beyond Samba": {
-        "create": "open",
+        "create": "open blob",
+        "notify": "dir rec",
         "rename": "simple_nodelete",
         "dir": "modify",
         "rw": "invalid",
@@ -99,7 +104,7 @@ NO_CHANNELS = "multichannel is declined"
 NO_COMPRESSION = "compresses files, which Azure Files does not do"
 NO_SPARSE = "asks for the sparse attribute, which Azure Files does not have"
 NO_DUPLICATES = "shares blocks between files on request, which Azure Files does not do"
-LATE_WRITE_TIME = "wants the write time to stay for two seconds after a write; REST has to see it with its next request"
+LATE_WRITE_TIME = "wants the write time to stay for a while after a write; REST has to see it with its next request (contract F5)"
 KERBEROS = "needs Kerberos, or a second user"
 OPEN_END = "waits for a signal, or scans for statuses: it judges nothing"
 
@@ -118,7 +123,6 @@ NOT_RUN: dict[str, str] = {
     "ea.*": NEEDS_OPTION,
     "notify-inotify.*": "changes files behind the server",
     "kernel-oplocks.*": "opens files behind the server",
-    "async_dosmode": "tests an option of Samba",
     "mangle": "asks for 8.3 names, which Azure Files does not have",
     "streams.*": NO_STREAMS,
     "ioctl-on-stream": NO_STREAMS,
@@ -135,26 +139,24 @@ NOT_RUN: dict[str, str] = {
     "getinfo.fsinfo": "asks for quota information",
     "getinfo.qfs_buffercheck": "asks for quota information",
     "create.quota-fake-file": "asks for quota information",
-    "acls.*": NO_DENIAL,
+    "acls.[ADMO]*": NO_DENIAL,
+    "acls.CREATOR": NO_DENIAL,
+    "acls.GENERIC": NO_DENIAL,
+    "acls.INHERITANCE": NO_DENIAL,
     "acls_non_canonical.*": NO_DENIAL,
-    "sdread": NO_DENIAL,
-    "secleak": "checks the memory of smbd for 20 s",
     "maximum_allowed": NO_DENIAL,
     "compound.related4": NO_DENIAL,
     "compound.related7": NO_DENIAL,
-    "create.aclfile": NO_DENIAL,
-    "create.acldir": NO_DENIAL,
     "create.nulldacl": NO_DENIAL,
     "delete-on-close-perms.OVERWRITE_IF Existing": NO_DENIAL,
     "delete-on-close-perms.CREATE_IF Existing": NO_DENIAL,
     "create.gentest": SAMBA_FAILS,
-    "create.blob": SAMBA_FAILS,
     "rename.no_share_delete_no_delete_access": SAMBA_FAILS,
     "dir.one": SAMBA_FAILS,
     "dir.file-index": "needs a server with file indexes",
     "setinfo": SAMBA_FAILS,
     "dosmode": SAMBA_FAILS,
-    "timestamp_resolution.*": SAMBA_FAILS,
+    "timestamp_resolution.*": LATE_WRITE_TIME,
     "timestamps.delayed-write-vs-*": LATE_WRITE_TIME,
     "timestamps.delayed-2write": LATE_WRITE_TIME,
     "charset.Testing partial surrogate": SAMBA_FAILS,
@@ -185,16 +187,12 @@ NOT_RUN: dict[str, str] = {
     "ioctl.shadow_copy": "needs a snapshot; test_smbclient.py reads previous versions",
     "ioctl.compress_*": NO_COMPRESSION,
     "ioctl.sparse_*": NO_SPARSE,
-    "ioctl.copy_chunk_sparse_dest": NO_SPARSE,
     "ioctl.trim_simple": "trims files, which Azure Files does not do",
     "ioctl.dup_extents_*": NO_DUPLICATES,
     "notify.valid-req": "depends on the number of events of one write, which differs between servers",
-    "notify.basedir": "depends on the number of events of one write, which differs between servers",
-    "notify.dir": SAMBA_FAILS,
     "notify.mask": SAMBA_FAILS,
     "notify.mask-change": SAMBA_FAILS,
     "notify.tree": SAMBA_FAILS,
-    "notify.rec": SAMBA_FAILS,
 }
 """Pattern of names → reason."""
 

@@ -139,6 +139,16 @@ def with_parts(descriptor: SecurityDescriptor, given: SecurityDescriptor, parts:
     return replace(descriptor, **taken)
 
 
+def with_settled_inheritance(descriptor: SecurityDescriptor) -> SecurityDescriptor:
+    """What Windows stores of a descriptor that an SMB client sets: INHERIT_REQUEST is no property of a DACL, it only says that
+    AUTO_INHERITED is meant."""
+    if descriptor.dacl is None:
+        return descriptor
+    flags = descriptor.dacl.flags
+    kept = AclFlags.PROTECTED if not flags & AclFlags.INHERIT_REQUEST else AclFlags.PROTECTED | AclFlags.AUTO_INHERITED
+    return replace(descriptor, dacl=replace(descriptor.dacl, flags=flags & kept))
+
+
 def only_parts(descriptor: SecurityDescriptor, parts: int) -> SecurityDescriptor:
     return with_parts(SecurityDescriptor(), descriptor, parts)
 

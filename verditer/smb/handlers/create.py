@@ -13,7 +13,7 @@ from verditer.smb.call import Call, Reply
 from verditer.smb.handlers.create_contexts import WantedContexts, answer_contexts, read_contexts
 from verditer.smb.handlers.listening import OpenListener
 from verditer.smb.handlers.paths import requested_path
-from verditer.smb.info.access import ACCESS_SYSTEM_SECURITY, granted_access
+from verditer.smb.info.access import ACCESS_SYSTEM_SECURITY, granted_access, optional_access
 from verditer.smb.info.entries import shown
 from verditer.smb.limits import MAX_OPENS
 from verditer.smb.opens import OpenFile, new_file_id
@@ -92,6 +92,7 @@ def _open_entry(call: Call, request: CreateRequest, wanted: WantedContexts, acce
     delete_on_close = bool(request.options & _DELETE_ON_CLOSE)
     return OpenEntry(
         access=access,
+        optional_access=optional_access(request.access),
         share_mode=request.share_mode,
         disposition=CreateDisposition(request.disposition),
         wants_directory=bool(request.options & _DIRECTORY_FILE),
@@ -110,7 +111,7 @@ def _answer(call: Call, request: CreateRequest, wanted: WantedContexts, opened: 
     file_id = new_file_id(opened.handle.handle_id)
     call.opened(OpenFile(file_id=file_id, tree=call.tree, handle=opened.handle, mode=request.options & _MODE_OPTIONS))
     listener.attach(call.open)
-    entry = shown(opened.entry)
+    entry = shown(opened.entry, opened.handle.reserved_bytes)
     contexts = answer_contexts(wanted, entry.file_id, opened.handle.share_id)
     response = CreateResponse(
         oplock=opened.oplock,

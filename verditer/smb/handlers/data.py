@@ -8,6 +8,7 @@ from verditer.smb.handlers.directory import end_of_scan
 from verditer.smb.info.entries import shown
 from verditer.smb.status import SmbError, Status
 from verditer.smb.wire import data as wire
+from verditer.smb.wire.negotiate import SmbDialect
 
 _MAX_OFFSET = 2**63 - 1  # offsets are signed
 _MAX_FILE_BYTES = 0xFFFFFFF0000  # of NTFS: what is beyond is no offset; what is beyond the largest file of a share has no room
@@ -34,6 +35,7 @@ async def flush_file(call: Call) -> Reply:
 
 async def read_file(call: Call) -> Reply:
     request = wire.parse_read(call.message)
+    _check_channel(call, request.channel)
     if request.offset + request.length > _MAX_OFFSET:
         raise SmbError(Status.INVALID_PARAMETER)
     if call.open.handle.is_directory:
@@ -48,6 +50,7 @@ async def read_file(call: Call) -> Reply:
 async def write_file(call: Call) -> Reply:
     """The offset that means the end of the file is one for handles that may only append."""
     request = wire.parse_write(call.message)
+    _check_channel(call, request.channel)
     if request.offset != APPEND or call.open.handle.access & AccessMask.WRITE_DATA:
         end = request.offset + len(request.data)
         if end > _MAX_OFFSET or (request.data and end > _MAX_FILE_BYTES):
@@ -58,3 +61,9 @@ async def write_file(call: Call) -> Reply:
     if request.offset != APPEND:
         call.open.position = request.offset + count
     return Reply(wire.build_write(count))
+
+
+def _check_channel(call: Call, channel: int) -> None:
+    """From 3.0 on a request may say that its data take another way than this connection, RDMA. There is none."""
+    if channel and call.connection.dialect >= SmbDialect.SMB_3_0:
+        raise SmbError(Status.INVALID_PARAMETER)

@@ -68,12 +68,13 @@ async def end_of_scan(call: Call) -> None:
 
 
 def _scan(call: Call, request: QueryDirectoryRequest) -> DirectoryScan:
-    """The pattern of the first request holds until a request starts the scan anew."""
+    """The pattern of the first request holds until a request starts the scan again and brings another. REOPEN forgets it."""
     scan: DirectoryScan | None = call.open.cursor
     if scan is None or request.flags & (RESTART_SCANS | REOPEN):
         if "\\" in request.pattern:
             raise SmbError(Status.OBJECT_NAME_INVALID)
-        scan = call.open.cursor = DirectoryScan(request.pattern or "*")
+        former = scan.pattern if scan is not None and not request.flags & REOPEN else "*"
+        scan = call.open.cursor = DirectoryScan(request.pattern or former)
     return scan
 
 

@@ -3,7 +3,7 @@
 import struct
 
 from verditer.core.dates import truncate
-from verditer.core.files.security_descriptor import SecurityDescriptor, decode_descriptor, encode_descriptor
+from verditer.core.files.security_descriptor import SecurityParts
 from verditer.core.files.times import to_filetime
 from verditer.services.file.handles.space import share_space
 from verditer.services.file.handles.state import entry_of, get_security
@@ -23,8 +23,6 @@ from verditer.smb.wire.information import (
     parse_query_info,
 )
 
-OWNER, GROUP, DACL, SACL = 0x1, 0x2, 0x4, 0x8
-
 
 async def query_info(call: Call) -> Reply:
     request = parse_query_info(call.message)
@@ -41,7 +39,7 @@ async def _about_file(call: Call, request: QueryInfoRequest) -> Reply:
     handle = call.open.handle
     state = await entry_of(call.ctx, handle)
     seen = FileState(
-        entry=shown(state.entry),
+        entry=shown(state.entry, handle.reserved_bytes),
         path=shown_path(handle.path),
         delete_pending=state.delete_pending,
         access=handle.access,
@@ -70,16 +68,9 @@ async def _about_volume(call: Call, request: QueryInfoRequest) -> Reply:
 
 async def _about_security(call: Call, request: QueryInfoRequest) -> Reply:
     """The audit rules need a right that an account key does not have. A buffer that is too small is told the size it needs."""
-    if request.additional & SACL:
+    if request.additional & SecurityParts.SACL:
         raise SmbError(Status.ACCESS_DENIED)
-    stored = decode_descriptor(await get_security(call.ctx, call.open.handle))
-    data = encode_descriptor(
-        SecurityDescriptor(
-            owner=stored.owner if request.additional & OWNER else None,
-            group=stored.group if request.additional & GROUP else None,
-            dacl=stored.dacl if request.additional & DACL else None,
-        )
-    )
+    data = await get_security(call.ctx, call.open.handle, request.additional)
     if len(data) > request.max_bytes:
         raise SmbError(Status.BUFFER_TOO_SMALL, struct.pack("<I", len(data)))
     return Reply(build_buffer(data))

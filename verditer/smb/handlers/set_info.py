@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable
 
 from verditer.core.files.access_mask import AccessMask
 from verditer.core.files.attributes import FileAttributes
+from verditer.core.files.security_descriptor import SecurityParts
 from verditer.services.file.handles.data import set_allocation, set_end_of_file
 from verditer.services.file.handles.deleting import set_disposition
 from verditer.services.file.handles.renaming import rename
@@ -18,12 +19,13 @@ from verditer.smb.wire.information import (
     FILE_SYSTEM_INFORMATION,
     INFORMATION_SET,
     SECURITY_INFORMATION,
+    SetInfoRequest,
     parse_set_info,
 )
 
-_OWNER_GROUP_DACL = 0x7
+_OWNER_GROUP_DACL = SecurityParts.OWNER | SecurityParts.GROUP | SecurityParts.DACL
 _SETTABLE_MODES = 0x0000003E
-_DELETE, _POSIX_SEMANTICS, _ON_CLOSE = 0x1, 0x2, 0x8
+_DELETE = 0x1  # of FileDispositionInformationEx
 
 
 async def set_info(call: Call) -> Reply:
@@ -34,12 +36,20 @@ async def set_info(call: Call) -> Reply:
             raise SmbError(Status.INVALID_INFO_CLASS)
         await row(call, request.buffer)
     elif request.type == SECURITY_INFORMATION:
-        await set_security(call.ctx, call.open.handle, bytes(request.buffer), request.additional & _OWNER_GROUP_DACL)
+        await _security(call, request)
     elif request.type == FILE_SYSTEM_INFORMATION:
         raise SmbError(Status.INVALID_INFO_CLASS)
     else:
         raise SmbError(Status.NOT_SUPPORTED)
     return Reply(INFORMATION_SET)
+
+
+async def _security(call: Call, request: SetInfoRequest) -> None:
+    """Audit rules and labels need rights that an account key does not have."""
+    parts = request.additional & _OWNER_GROUP_DACL
+    if request.additional & SecurityParts.SACL or not parts:
+        raise SmbError(Status.ACCESS_DENIED)
+    await set_security(call.ctx, call.open.handle, bytes(request.buffer), parts)
 
 
 async def _basic(call: Call, buffer: memoryview) -> None:

@@ -22,3 +22,11 @@ def granted_access(desired: int) -> int | None:
         if desired & generic:
             granted |= meaning
     return granted
+
+
+def optional_access(desired: int) -> int:
+    """The rights that a request takes if it can get them: MAXIMUM_ALLOWED asks for all, beside those that it names."""
+    if not desired & MAXIMUM_ALLOWED:
+        return 0
+    named = granted_access(desired & ~MAXIMUM_ALLOWED)
+    return ALL_ACCESS & ~(named or 0)

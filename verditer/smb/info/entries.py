@@ -20,10 +20,10 @@ class ShownEntry(NamedTuple):
     links: int
 
 
-def shown(entry: FileEntry) -> ShownEntry:
+def shown(entry: FileEntry, reserved_bytes: int = 0) -> ShownEntry:
     return ShownEntry(
         times=times_of(entry),
-        allocation_bytes=0 if entry.is_directory else allocation_of(entry),
+        allocation_bytes=0 if entry.is_directory else allocation_of(entry, reserved_bytes),
         size_bytes=0 if entry.is_directory else entry.size,
         attributes=attributes_of(entry),
         file_id=entry.node_id,

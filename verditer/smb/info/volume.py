@@ -19,7 +19,7 @@ SECTOR_BYTES = 512
 PHYSICAL_SECTOR_BYTES = 4096
 UNIT_SECTORS = 64  # 32 KiB: the Linux client preallocates with one write for each unit
 UNIT_BYTES = SECTOR_BYTES * UNIT_SECTORS
-_DISK, _REMOTE = 0x7, 0x10
+_DISK, _MOUNTED = 0x7, 0x20
 _ALIGNED, _PARTITION_ALIGNED = 0x1, 0x2
 _CASE_SENSITIVE_SEARCH, _CASE_PRESERVED, _UNICODE, _PERSISTENT_ACLS = 0x1, 0x2, 0x4, 0x8
 _MAX_NAME = 255
@@ -45,7 +45,8 @@ def _size(state: VolumeState) -> bytes:
 
 
 def _device(state: VolumeState) -> bytes:
-    return _DEVICE.pack(_DISK, _REMOTE)
+    """As a server sees its own volume: that it is remote, only the client knows."""
+    return _DEVICE.pack(_DISK, _MOUNTED)
 
 
 def _attributes(state: VolumeState) -> bytes:

@@ -6,14 +6,9 @@ from typing import NamedTuple
 from verditer.smb.wire.create import Times
 from verditer.smb.wire.fields import HEADER_BYTES, part
 
-CLOSE_SIZE, CLOSE_RESPONSE_SIZE = 24, 60
-FLUSH_SIZE, FLUSH_RESPONSE_SIZE = 24, 4
-READ_SIZE, READ_RESPONSE_SIZE = 49, 17
-WRITE_SIZE, WRITE_RESPONSE_SIZE = 49, 17
+CLOSE_RESPONSE_SIZE, FLUSH_RESPONSE_SIZE, READ_RESPONSE_SIZE, WRITE_RESPONSE_SIZE = 60, 4, 17, 17
 
 CLOSE_WANTS_ATTRIBUTES = 0x1
-WRITE_THROUGH, WRITE_UNBUFFERED = 0x1, 0x2
-APPEND_OFFSET = 0xFFFFFFFFFFFFFFFF  # a WRITE at this offset goes to the end of the file
 
 _CLOSE = struct.Struct("<HHI16s")
 _CLOSE_RESPONSE = struct.Struct("<HHI6QI")
@@ -37,7 +32,6 @@ class WriteRequest(NamedTuple):
     offset: int
     data: memoryview
     channel: int
-    flags: int
 
 
 def parse_close(message: memoryview) -> int:
@@ -62,8 +56,9 @@ def build_read(count: int) -> bytes:
 
 
 def parse_write(message: memoryview) -> WriteRequest:
-    _, data_at, length, offset, _, channel, _, _, _, flags = _WRITE.unpack_from(message, HEADER_BYTES)
-    return WriteRequest(offset, part(message, data_at, length, earliest=HEADER_BYTES + _WRITE.size), channel, flags)
+    """Its flags ask for what every write is: durable before it is answered."""
+    _, data_at, length, offset, _, channel, _, _, _, _ = _WRITE.unpack_from(message, HEADER_BYTES)
+    return WriteRequest(offset, part(message, data_at, length, earliest=HEADER_BYTES + _WRITE.size), channel)
 
 
 def build_write(count: int) -> bytes:

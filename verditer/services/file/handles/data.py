@@ -144,8 +144,14 @@ async def set_end_of_file(ctx: Context, handle: Handle, size: int) -> None:
 
 
 async def set_allocation(ctx: Context, handle: Handle, size: int) -> None:
-    """A size below the end of the file cuts the file there. A larger one reserves nothing and is accepted."""
-    await _change_content(ctx, handle, lambda tx, found: _resized(tx, found, min(size, found.entry.size)))
+    """A size below the end of the file cuts the file there. For a larger one there has to be room, as if it were written."""
+
+    def resized_or_reserved(tx: Transaction, found: Used) -> FileEntry:
+        check_quota(tx, found.share, size - found.entry.size)
+        return _resized(tx, found, min(size, found.entry.size))
+
+    await _change_content(ctx, handle, resized_or_reserved)
+    handle.reserved_bytes = size
 
 
 async def zero_range(ctx: Context, handle: Handle, start: int, end: int) -> None:

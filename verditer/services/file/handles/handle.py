@@ -59,7 +59,8 @@ class HandleListener(Protocol):
 
 @dataclass(eq=False, kw_only=True, slots=True)
 class Handle:
-    """An open file or directory. `access` is an access mask; `snapshot` is the share snapshot that it reads, or None."""
+    """An open file or directory. `access` is an access mask; `snapshot` is the share snapshot that it reads, or None.
+    `reserved_bytes`: its client has said that the file is going to be so large; this handle shows them as allocated."""
 
     share: ShareName
     share_id: int
@@ -73,6 +74,7 @@ class Handle:
     is_transient: bool
     delete_on_close: bool
     snapshot: int | None = None
+    reserved_bytes: int = 0
     oplock: OplockLevel = OplockLevel.NONE
     listener: HandleListener | None = None
     is_closed: bool = False

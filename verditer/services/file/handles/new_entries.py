@@ -11,6 +11,7 @@ from verditer.core.files.security_descriptor import (
     SecurityParts,
     decode_descriptor,
     with_parts,
+    with_settled_inheritance,
 )
 from verditer.core.files.sid import SecurityDescriptorError
 from verditer.core.records.file import FileEntry
@@ -93,7 +94,7 @@ def changed_permission(tx: Transaction, share_id: int, key: str, given: Security
 
 def parsed_descriptor(descriptor: bytes) -> SecurityDescriptor:
     try:
-        return decode_descriptor(descriptor)
+        return with_settled_inheritance(decode_descriptor(descriptor))
     except SecurityDescriptorError as error:
         message = f"The permission is not a valid security descriptor: {error}."
         raise StorageError(Code.FileInvalidPermission, message=message) from None

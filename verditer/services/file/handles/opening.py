@@ -11,7 +11,7 @@ from typing import NamedTuple
 import msgspec
 
 from verditer.core.errors import Code, StorageError
-from verditer.core.files.access_mask import file_access, is_attribute_only
+from verditer.core.files.access_mask import AccessMask, file_access, is_attribute_only
 from verditer.core.files.attributes import FileAttributes
 from verditer.core.files.oplocks import NONE, OplockEffect, OplockLevel, breaks_of, granted_oplock
 from verditer.core.files.share_modes import DELETE, WRITE, check_open, conflicts
@@ -35,7 +35,9 @@ from verditer.services.file.handles.processes.signals import Outbox, begin_write
 from verditer.services.file.handles.requests import Client, CreateAction, CreateDisposition, Opened, OpenEntry
 from verditer.services.file.handles.uninterrupted import uninterrupted
 from verditer.services.file.opens import after_breaks, opens_of, require_breaks
+from verditer.services.file.usage import check_quota
 
+replace = msgspec.structs.replace
 _ON_EXISTING = {
     CreateDisposition.SUPERSEDE: CreateAction.SUPERSEDED,
     CreateDisposition.OVERWRITE: CreateAction.OVERWRITTEN,
@@ -46,14 +48,17 @@ _CREATES = frozenset(
 )
 _READ_ONLY = int(FileAttributes.READ_ONLY)
 _WRITE, _CHANGES = int(WRITE), int(WRITE | DELETE)
+_WRITING = AccessMask.WRITE_DATA | AccessMask.APPEND_DATA
+_CHANGING = _WRITING | AccessMask.DELETE
 _GUARDED = int(FileAttributes.HIDDEN | FileAttributes.SYSTEM)
 
 
 class _Open(NamedTuple):
-    """What one run of the transaction has opened. `record` is None for a transient handle."""
+    """What one run of the transaction has opened, and with which access. `record` is None for a transient handle."""
 
     located: Located
     entry: FileEntry
+    access: int
     action: CreateAction
     record: FileOpen | None
 
@@ -101,12 +106,13 @@ def _find(tx: Transaction, target: FilePath, request: OpenEntry) -> _Open:
         raise StorageError(Code.ResourceNotFound)
     opens = opens_of(tx, located.share.id, located.entry.node_id) if request.snapshot is None else []
     _check_existing(located.entry, request, opens)
-    return _Open(located, located.entry, CreateAction.OPENED, None)
+    return _Open(located, located.entry, request.access, CreateAction.OPENED, None)
 
 
 def _open(ctx: Context, tx: Transaction, outbox: Outbox, target: FilePath, request: OpenEntry, client: Client) -> _Open:
     located = locate(tx, target, request.snapshot)
     entry, opens = located.entry, []
+    request = _without_refused(request, entry)
     if request.snapshot is not None:
         _check_in_snapshot(entry, request)
     if entry is None:
@@ -120,11 +126,24 @@ def _open(ctx: Context, tx: Transaction, outbox: Outbox, target: FilePath, reque
         if action is not CreateAction.OPENED:
             entry = overwritten(tx, located, entry, request)
             tell_watchers(tx, outbox, located.share.id, target, MODIFIED, SIZE)
+    if action is not CreateAction.OPENED:
+        check_quota(tx, located.share, request.allocation_bytes)
     if request.is_transient:
-        return _Open(located, entry, action, None)
+        return _Open(located, entry, request.access, action, None)
     record = _record(ctx, tx, located, entry, target, request, client, opens, action)
     tx.put(record)
-    return _Open(located, entry, action, record)
+    return _Open(located, entry, request.access, action, record)
+
+
+def _without_refused(request: OpenEntry, entry: FileEntry | None) -> OpenEntry:
+    """Without the rights that the client does not insist on and does not get: nobody writes to a read-only file or a snapshot."""
+    if not request.optional_access or entry is None:
+        return request
+    if request.snapshot is not None:
+        refused = _CHANGING
+    else:
+        refused = _WRITING if entry.attributes & _READ_ONLY and not entry.is_directory else 0
+    return replace(request, access=request.access & ~(refused & request.optional_access))
 
 
 def _check_in_snapshot(entry: FileEntry | None, request: OpenEntry) -> None:
@@ -255,12 +274,13 @@ def _opened(ctx: Context, target: FilePath, request: OpenEntry, found: _Open, li
         handle_id=record.handle_id if record is not None else 0,
         parent_id=entry.parent_id,
         path=record.file_path if record is not None else _path_of(target, entry),
-        access=request.access,
+        access=found.access,
         share_mode=request.share_mode,
         is_directory=entry.is_directory,
         is_transient=record is None,
         delete_on_close=request.delete_on_close,
         snapshot=request.snapshot,
+        reserved_bytes=request.allocation_bytes if found.action is not CreateAction.OPENED else 0,
         oplock=level,
         listener=listener,
     )
@@ -275,4 +295,4 @@ def _opened(ctx: Context, target: FilePath, request: OpenEntry, found: _Open, li
 def _path_of(target: FilePath, entry: FileEntry) -> FilePath:
     if not target.names:
         return target
-    return msgspec.structs.replace(target, names=(*target.names[:-1], entry.name))
+    return replace(target, names=(*target.names[:-1], entry.name))

@@ -40,8 +40,10 @@ class CreateAction(IntEnum):
 class OpenEntry(msgspec.Struct, frozen=True, kw_only=True):
     """How an entry is to be opened.
 
-    `access` is the granted access mask, with generic bits and MAXIMUM_ALLOWED already mapped. `attributes` are Win32 bits for a
-    new or overwritten entry. `descriptor` is the security descriptor of a new entry; without it the entry inherits one.
+    `access` is the wanted access mask, with generic bits and MAXIMUM_ALLOWED already mapped. Of `optional_access` the client gets
+    what the entry allows, without an error. `attributes` are Win32 bits for a new or overwritten entry. `descriptor` is the
+    security descriptor of a new entry; without it the entry inherits one. `allocation_bytes`: the client is going to write so
+    much into a new or overwritten file, and there has to be room for it.
     `snapshot` is the name of a share snapshot (`share_snapshots`). `is_transient`: the handle is closed in the same compound and
     its access has neither read, write nor delete, so no record of it is stored.
     """
@@ -49,6 +51,7 @@ class OpenEntry(msgspec.Struct, frozen=True, kw_only=True):
     access: int
     share_mode: int  # 1 read, 2 write, 4 delete
     disposition: CreateDisposition
+    optional_access: int = 0
     wants_directory: bool = False
     wants_file: bool = False
     delete_on_close: bool = False
@@ -68,20 +71,16 @@ class Opened(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HandleState(msgspec.Struct, frozen=True, kw_only=True):
-    """The entry behind a handle. `allocated_bytes`: how many bytes of it are reported as allocated."""
+    """The entry behind a handle."""
 
     entry: FileEntry
     delete_pending: bool
     now: int
 
-    @property
-    def allocated_bytes(self) -> int:
-        return allocation_of(self.entry)
 
-
-def allocation_of(entry: FileEntry) -> int:
-    """The size, rounded up to the allocation unit that SMB clients are told."""
-    return -(-entry.size // ALLOCATION_UNIT) * ALLOCATION_UNIT
+def allocation_of(entry: FileEntry, reserved_bytes: int) -> int:
+    """The size, or what a handle has reserved, rounded up to the allocation unit that SMB clients are told."""
+    return -(-max(entry.size, reserved_bytes) // ALLOCATION_UNIT) * ALLOCATION_UNIT
 
 
 ALLOCATION_UNIT = 4096

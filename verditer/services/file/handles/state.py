@@ -83,8 +83,11 @@ def _freeze(handle: Handle, given: BasicChange) -> None:
 
 
 async def get_security(ctx: Context, handle: Handle, parts: int = OWNER | GROUP | DACL) -> bytes:
-    """The asked parts (bits of SECURITY_INFORMATION) in self-relative form. Errors: AccessNotGranted, HandleClosed."""
-    require_access(handle, AccessMask.READ_CONTROL)
+    """The asked parts (bits of SECURITY_INFORMATION) in self-relative form; every handle may ask for none of them.
+
+    Errors: AccessNotGranted, HandleClosed."""
+    if parts & (OWNER | GROUP | DACL):
+        require_access(handle, AccessMask.READ_CONTROL)
 
     def body(tx: Transaction) -> bytes:
         entry = used(tx, handle).entry
