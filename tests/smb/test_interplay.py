@@ -14,9 +14,12 @@ from tests.smb.mounted import (
     ALL_ACCESS,
     DELETE,
     DELETE_ON_CLOSE,
+    OVERWRITE,
+    OVERWRITE_IF,
     READ_ATTRIBUTES,
     READ_DATA,
     SHARE_ALL,
+    SUPERSEDE,
     WRITE_DATA,
     Mounted,
     refused,
@@ -98,7 +101,7 @@ def test_a_lease_is_acquired_beside_readers_only(mounted: Mounted, file: ShareFi
     handle.close()
 
 
-@pytest.mark.parametrize("access", [READ, WRITE, REMOVE, READ | WRITE, READ | REMOVE, WRITE | REMOVE, READ | WRITE | REMOVE])
+@pytest.mark.parametrize("access", [0, READ, WRITE, REMOVE, READ | WRITE, READ | REMOVE, WRITE | REMOVE, READ | WRITE | REMOVE])
 def test_a_leased_file_opens_over_smb_for_readers_only(
     mounted: Mounted, file: ShareFileClient, access: int
 ) -> None:  # contract F2
@@ -108,6 +111,17 @@ def test_a_leased_file_opens_over_smb_for_readers_only(
             mounted.open("file", smb_access(access), SHARE_ALL)
         lease.release()
     mounted.open("file", smb_access(access), SHARE_ALL).close()
+
+
+def test_a_leased_file_is_not_overwritten_over_smb(mounted: Mounted, file: ShareFileClient) -> None:  # contract F2
+    lease = file.acquire_lease(lease_duration=-1)
+    for disposition in (SUPERSEDE, OVERWRITE, OVERWRITE_IF):
+        with refused(Status.SHARING_VIOLATION):
+            mounted.open("file", READ_DATA, SHARE_ALL, disposition)
+    assert file.download_file().readall() == b"12345"
+    lease.break_lease()
+    mounted.open("file", READ_DATA, SHARE_ALL, OVERWRITE).close()
+    assert file.get_file_properties().size == 0
 
 
 def smb_access(access: int) -> int:
@@ -125,6 +139,9 @@ def smb_access(access: int) -> int:
         (EXCLUSIVE_LOCK, "put range", LOCKED),
         (EXCLUSIVE_LOCK, "create", LOCKED),
         (EXCLUSIVE_LOCK, "set metadata", "ok"),
+        (EXCLUSIVE_LOCK, "set properties", "ok"),
+        (EXCLUSIVE_LOCK, "delete", SHARING),
+        (EXCLUSIVE_LOCK, "lease", SHARING),
         (EXCLUSIVE_LOCK, "list ranges", "ok"),
         (SHARED_LOCK, "get", "ok"),
         (SHARED_LOCK, "put range", LOCKED),

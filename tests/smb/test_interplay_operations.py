@@ -140,6 +140,35 @@ def test_a_lease_is_changed_broken_and_released_whatever_is_open(mounted: Mounte
     handle.close()
 
 
+def test_a_file_that_is_being_deleted_has_no_lease_operations(mounted: Mounted, sdk: ShareClient) -> None:  # contract F3
+    handle = mounted.make("file", b"12345")
+    file = sdk.get_file_client("file")
+    set_disposition(handle, delete=True)
+    lease = ShareLeaseClient(file, "11111111-2222-3333-4444-555555555555")
+    operations: list[Callable[[], object]] = [
+        lease.acquire,
+        lambda: lease.change("21111111-2222-3333-4444-555555555555"),
+        lease.release,
+        lease.break_lease,
+    ]
+    assert [answer(operation) for operation in operations] == [PENDING] * len(operations)
+    set_disposition(handle, delete=False)
+    handle.close()
+    lease.acquire(lease_duration=-1)
+
+
+def test_a_handle_follows_a_rename_over_rest(mounted: Mounted, sdk: ShareClient) -> None:  # contract F5
+    handle = mounted.make("file", b"12345", access=READ_DATA | WRITE_DATA)
+    sdk.create_directory("dir")
+    renamed = sdk.get_file_client("file").rename_file("dir/renamed")
+    handle.write(b"abc")
+    assert handle.read(0, 5) == b"abc45"
+    assert renamed.download_file().readall() == b"abc45"
+    assert [found.path for found in renamed.list_handles()] == ["dir/renamed"]
+    handle.close()
+    renamed.delete_file()
+
+
 def test_a_handle_on_a_directory_stands_in_the_way_of_its_removal_and_rename_alone(
     mounted: Mounted, sdk: ShareClient
 ) -> None:  # contract F2

@@ -7,7 +7,7 @@ import pytest
 from azure.storage.fileshare import ContentSettings, ShareClient, ShareFileClient
 
 from tests.smb.breaks import BATCH, EXCLUSIVE, LEVEL_II, NO_OPLOCK, BreakReceiver, acknowledge
-from tests.smb.mounted import ALL_ACCESS, OPEN, OVERWRITE, READ_ATTRIBUTES, READ_DATA, SHARE_ALL, Mounted, refused
+from tests.smb.mounted import ALL_ACCESS, OPEN, OVERWRITE, READ_ATTRIBUTES, READ_DATA, SHARE_ALL, SHARE_NONE, Mounted, refused
 from tests.smb.test_interplay import answer
 from verditer.smb.status import Status
 
@@ -135,6 +135,24 @@ def test_listing_a_directory_breaks_nothing(mounted: Mounted, sdk: ShareClient, 
     assert [entry.name for entry in sdk.list_directories_and_files()] == ["file"]
     assert breaks.is_empty()
     handle.close()
+
+
+def test_a_holder_in_the_way_may_close_before_a_rest_request_is_refused(
+    mounted: Mounted, sdk: ShareClient, breaks: BreakReceiver, beside: ThreadPoolExecutor
+) -> None:  # contract F2
+    file = sdk.get_file_client("file")
+    for closes in (False, True):
+        handle = mounted.open("file", ALL_ACCESS, SHARE_NONE, oplock=BATCH)
+        asked = beside.submit(answer, lambda: file.download_file().readall())
+        assert breaks.next() == (LEVEL_II, handle.file_id)
+        assert not asked.done()
+        if closes:
+            handle.close()
+        else:
+            acknowledge(handle, LEVEL_II)
+        assert asked.result() == ("ok" if closes else "SharingViolation")
+        if not closes:
+            handle.close()
 
 
 READS = {EXCLUSIVE: LEVEL_II, BATCH: LEVEL_II}

@@ -12,7 +12,7 @@ from tests.contract.postgres import PostgresServer
 from tests.rest.running import Running, running
 from tests.sdk.codes import code_of
 from tests.smb.breaks import BATCH, LEVEL_II, BreakReceiver, acknowledge
-from tests.smb.mounted import READ_DATA, SHARE_ALL, SHARE_NONE, WRITE_DATA, Mounted, refused
+from tests.smb.mounted import DIRECTORY_FILE, READ_DATA, SHARE_ALL, SHARE_NONE, WRITE_DATA, Mounted, refused
 from tests.smb.raw import (
     BINDING,
     CLOSE,
@@ -26,7 +26,8 @@ from tests.smb.raw import (
     create_body,
     file_id_of,
 )
-from tests.smb.requests import EXCLUSIVE_LOCK, lock, lock_message, set_disposition, start, unlock
+from tests.smb.requests import EXCLUSIVE_LOCK, lock, lock_message, rename, set_disposition, start, unlock
+from tests.smb.test_notify import ADDED, changes, watch
 from verditer.smb.status import Status
 
 
@@ -94,6 +95,52 @@ def test_a_delete_is_pending_for_both_nodes(first: Mounted, second: Mounted, sdk
     other.close()
     with pytest.raises(ResourceNotFoundError):
         file.get_file_properties()
+
+
+def test_a_lease_of_one_node_refuses_opens_at_the_other(first: Mounted, sdk: ShareClient) -> None:  # contract F2
+    first.put("file", b"12345")
+    lease = sdk.get_file_client("file").acquire_lease(lease_duration=-1)
+    with refused(Status.SHARING_VIOLATION):
+        first.open("file", WRITE_DATA, SHARE_ALL)
+    assert first.get("file") == b"12345"
+    lease.release()
+    handle = first.open("file", WRITE_DATA, SHARE_ALL)
+    with pytest.raises(HttpResponseError) as error:
+        sdk.get_file_client("file").acquire_lease(lease_duration=-1)
+    assert code_of(error.value) == "SharingViolation"
+    handle.close()
+
+
+def test_a_lock_at_one_node_refuses_a_write_at_the_other(first: Mounted, sdk: ShareClient) -> None:  # contract F2
+    handle = first.make("file", b"12345")
+    lock(handle, 3, 1, EXCLUSIVE_LOCK)
+    with pytest.raises(HttpResponseError) as error:
+        sdk.get_file_client("file").upload_range(b"x", 0, 1)
+    assert code_of(error.value) == "FileLockConflict"
+    handle.close()
+    sdk.get_file_client("file").upload_range(b"x", 0, 1)
+    assert first.get("file") == b"x2345"
+
+
+def test_a_rename_at_one_node_is_followed_at_the_other(first: Mounted, second: Mounted, sdk: ShareClient) -> None:  # contract F5
+    handle = first.make("file", b"12345")
+    renamed = sdk.get_file_client("file").rename_file("renamed")
+    handle.write(b"abc")
+    assert second.get("renamed") == renamed.download_file().readall() == b"abc45"
+    rename(handle, "again")
+    assert second.get("again") == b"abc45"
+    handle.close()
+
+
+def test_a_change_at_one_node_is_told_to_a_watcher_at_the_other(first: Mounted, second: Mounted) -> None:
+    directory = first.open("", READ_DATA, options=DIRECTORY_FILE)
+    cancelled = watch(directory)
+    cancelled.cancel()
+    with refused(Status.CANCELLED):  # now the directory is watched
+        directory.connection.receive(cancelled)
+    second.put("new")
+    assert changes(directory, watch(directory)) == [(ADDED, "new")]
+    directory.close()
 
 
 def test_a_lock_waits_for_a_client_of_the_other_node(first: Mounted, second: Mounted) -> None:
