@@ -168,7 +168,7 @@ def test_file_ids_are_never_used_again(mounted: Mounted) -> None:
     assert len(seen) == 50
 
 
-def test_whoever_takes_what_access_there_is_gets_a_read_only_file_for_reading(mounted: Mounted) -> None:
+def test_a_client_that_takes_what_access_it_can_get_reads_a_read_only_file(mounted: Mounted) -> None:
     mounted.open("file", disposition=CREATE, attributes=0x1).close()
     opened = mounted.open("file", MAXIMUM_ALLOWED)
     assert query_information(opened, 8) == struct.pack("<I", ALL_ACCESS & ~(WRITE_DATA | APPEND_DATA))

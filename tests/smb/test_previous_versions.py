@@ -79,7 +79,7 @@ def test_a_context_names_a_snapshot_by_its_time(mounted: Mounted, sdk: ShareClie
         mounted.open("file", READ_DATA, contexts=version(to_filetime(ticks) - 50_000_000))
 
 
-def test_whoever_takes_what_access_there_is_gets_a_previous_version_for_reading(mounted: Mounted, sdk: ShareClient) -> None:
+def test_a_client_that_takes_what_access_it_can_get_reads_a_previous_version(mounted: Mounted, sdk: ShareClient) -> None:
     mounted.put("file", b"before")
     sdk.create_snapshot()
     [token] = tokens(mounted)
