@@ -1,8 +1,12 @@
 """Queries without a server: the subset of SQL, the formats, and what is reported of records that cannot be read or converted."""
 
+import asyncio
 import io
 import json
+import threading
 from collections.abc import Iterator
+from datetime import time, timedelta
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -11,9 +15,10 @@ import pytest
 
 from verditer.core.dates import parse_iso
 from verditer.core.errors import Code, StorageError
+from verditer.services.blob.query import service
 from verditer.services.blob.query.evaluation import evaluate
 from verditer.services.blob.query.request import Delimited, Input, JsonLines, Output, QueryBlob
-from verditer.services.blob.query.service import QueryError, QueryEvent, ResultData
+from verditer.services.blob.query.service import QueryEnd, QueryError, QueryEvent, QueryProgress, ResultData
 
 CSV = Input(delimited=Delimited())
 HEADERS = Input(delimited=Delimited(has_headers=True))
@@ -31,6 +36,9 @@ class File(io.BytesIO):
     @property
     def position(self) -> int:
         return self.tell()
+
+    async def end(self) -> None:
+        pass
 
 
 def events(expression: str, data: bytes = b"x\n", given: Input = CSV, output: Output = TEXT) -> Iterator[QueryEvent | None]:
@@ -97,7 +105,7 @@ def value(expression: str) -> str:
         ("CAST(2.9 AS INT)", "2"),
         ("CAST('1.5e1' AS FLOAT)", "15"),
         ("CAST('true' AS BOOLEAN)", "true"),
-        ("CAST(12 AS STRING) || 'x'", "12x"),
+        ("CAST(12 AS STRING)", "12"),
         ("COALESCE(NULL, NULLIF('a', 'a'), 'b')", "b"),
         ("COALESCE(NULLIF(1, 2), 7)", "1"),
         ("NULLIF('1', 1) IS NULL", "true"),
@@ -107,6 +115,11 @@ def value(expression: str) -> str:
         ("NOT 3 BETWEEN 1 AND 2", "true"),
         ("3 NOT BETWEEN 1 AND 2 AND 3 NOT IN (4, 5) AND 'a' NOT LIKE 'b%'", "true"),
         ("TRUE AND (FALSE OR 'true')", "true"),
+        ("'1' IN (2, 1.0) AND 'a' IN ('b', 'a') AND 1 NOT IN ('2', 3)", "true"),
+        ("9223372036854775807", "9223372036854775807"),
+        ("9223372036854775808 / 2", "4.611686018427388e+18"),
+        ("9" * 400 + " > 1", "true"),
+        ("DATE_ADD('year', 9000, '2020')", "11020-01-01T00:00:00Z"),
         ("NULL IS NULL AND 1 IS NOT NULL", "true"),
     ],
 )  # fmt: skip
@@ -129,6 +142,60 @@ def test_expressions_have_the_values_of_the_reference(expression: str, result: s
 def test_aggregates_see_the_records_of_the_condition(aggregate: str, result: str) -> None:
     data = b"1,a\n2,b\n3,c\n9,z\n"
     assert ask(f"SELECT {aggregate} FROM BlobStorage WHERE _1 < 5", data) == (f"{result}\n", [])
+
+
+def test_a_limit_counts_the_records_of_the_result() -> None:
+    data = b"1\n2\n3\n"
+    results = [ask(f"SELECT _1 FROM BlobStorage WHERE _1 > 1 LIMIT {limit}", data)[0] for limit in (0, 1, 9)]
+    assert results == ["", "2\n", "2\n3\n"]
+    assert [ask(f"SELECT COUNT(*) FROM BlobStorage LIMIT {limit}", data)[0] for limit in (0, 1)] == ["", "3\n"]
+
+
+@pytest.mark.parametrize("given", [CSV, JSON], ids=["csv", "json"])
+@pytest.mark.parametrize("query", ["SELECT * FROM BlobStorage", "SELECT _2 FROM BlobStorage", "SELECT _1, _2 FROM BlobStorage"])
+def test_large_records_do_not_collect_in_memory(query: str, given: Input) -> None:
+    """The result of some records arrives before many more are read."""
+    record = b"1," + b"x" * 400_000 + b"\n" if given is CSV else json.dumps({"_1": 1, "_2": "x" * 400_000}).encode()
+    data = record * 40
+    request = QueryBlob(version="", expression=query, input=given, output=TEXT)
+    file, seen = File(data), 0
+    for event in evaluate(request, file, len(data), NOW):  # type: ignore[arg-type]
+        if isinstance(event, ResultData):
+            seen += len(event.data)
+            assert file.position - seen < 6 << 20
+    assert seen > len(data) * 0.9
+
+
+def test_a_long_literal_is_not_repeated_for_thousands_of_records_at_once() -> None:
+    data, query = b"1\n" * 300, f"SELECT '{'x' * 100_000}' FROM BlobStorage"
+    written = 0
+    for event in events(query, data):
+        if isinstance(event, QueryProgress):
+            assert written < 20 << 20
+            written = 0
+        written += len(event.data) if isinstance(event, ResultData) else 0
+
+
+def test_the_client_sees_that_a_long_query_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(service, "PROGRESS_SECONDS", 0.01)
+    proceed = threading.Event()
+    file = File(b"x" * 100)
+    file.seek(40)
+
+    def steps() -> Iterator[QueryEvent]:
+        assert proceed.wait(20)
+        yield QueryEnd(100)
+
+    async def run() -> list[QueryEvent]:
+        found: list[QueryEvent] = []
+        async for event in service._events(asyncio.get_running_loop(), steps(), file, 100):  # type: ignore[arg-type]
+            found.append(event)
+            if len(found) > 2:
+                proceed.set()
+        return found
+
+    found = asyncio.run(run())
+    assert (found[:3], found[-1]) == ([QueryProgress(0, 100), QueryProgress(40, 100), QueryProgress(40, 100)], QueryEnd(100))
 
 
 def test_paths_lead_into_json() -> None:
@@ -254,6 +321,31 @@ def test_parquet_has_types_and_nested_values() -> None:
             ask(f"SELECT {wrong} FROM BlobStorage", file.getvalue(), parquet)
 
 
+def test_columns_of_parquet_may_have_any_name_and_type() -> None:
+    columns = {
+        "#at": pa.array([7]), "exact": pa.array([Decimal("1.50")]), "bytes": pa.array([b"\xff"]), "time": pa.array([time(1, 2)]),
+        "long": pa.array([timedelta(hours=30)]), "half": pa.array([1.5], pa.float16()), "none": pa.nulls(1),
+        "nano": pa.array([10**18 + 1], pa.timestamp("ns")), "late": pa.array([3 * 10**11], pa.timestamp("s")),
+    }  # fmt: skip
+    table = pa.table([*columns.values(), pa.array([8])], names=[*columns, "exact"])
+    file = io.BytesIO()
+    pyarrow.parquet.write_table(table, file)
+    parquet = Input(parquet=True)
+    shown = "7,1.50,/w==,01:02:00,30:00:00,1.5,,2001-09-09T01:46:40Z,11476-08-15T05:20:00Z,8\n"
+    assert ask("SELECT * FROM BlobStorage", file.getvalue(), parquet) == (shown, [])
+    assert ask("SELECT exact FROM BlobStorage WHERE exact > 1", file.getvalue(), parquet, LINES)[0] == '{"exact":1.50}\n'
+    assert ask('SELECT SUM("#at") FROM BlobStorage WHERE half = 1.5', file.getvalue(), parquet, LINES)[0] == '{"_1":7}\n'
+    [error] = ask("SELECT * FROM BlobStorage", file.getvalue()[:40] + bytes(200) + file.getvalue()[240:], parquet)[1]
+    assert error.name == "QueryFailed"
+
+
+def test_a_query_has_a_bounded_number_of_paths() -> None:
+    paths = ", ".join(f"a[{number}]" for number in range(60))
+    assert ask(f"SELECT COUNT(*) FROM BlobStorage WHERE 1 IN ({paths})", b'{"a":[0,1]}', JSON)[0] == "1\n"
+    with pytest.raises(StorageError):
+        ask(f"SELECT * FROM BlobStorage WHERE 1 IN ({paths}) OR 2 IN ({paths.replace('a[', 'b[')})", b"{}", JSON)
+
+
 @pytest.mark.parametrize(
     "query",
     [
@@ -281,6 +373,10 @@ def test_parquet_has_types_and_nested_values() -> None:
         "SELECT EXTRACT(YEAR, '2020') FROM BlobStorage",
         "SELECT TO_STRING(UTCNOW(), _1) FROM BlobStorage",
         "SELECT TO_STRING(UTCNOW(), 'QQ') FROM BlobStorage",
+        f"SELECT TO_STRING(UTCNOW(), '{'S ' * 100}') FROM BlobStorage",
+        f"SELECT {'NULLIF(' * 60}_1{', 1)' * 60} FROM BlobStorage",
+        f"SELECT {'(' * 60}1{' BETWEEN 0 AND 1)' * 60} FROM BlobStorage",
+        "SELECT _1 || _1 FROM BlobStorage",
         "SELECT UTCNOW(1) FROM BlobStorage",
         "SELECT TRIM(BOTH 'x' 'y') FROM BlobStorage",
         "SELECT " + ", ".join(["_1"] * 50) + " FROM BlobStorage",

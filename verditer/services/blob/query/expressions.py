@@ -19,6 +19,9 @@ from verditer.services.blob.query.values import (
     literal,
 )
 
+MAX_SQL_LENGTH = 1 << 20  # of all values: some functions repeat what they are given, so nested ones grow exponentially
+LARGEST_INT = (1 << 63) - 1
+MAX_DIGITS = 19
 _COMPARISONS = ("=", "<>", "!=", "<", ">", "<=", ">=")
 _TYPES = {
     "INT": "int", "FLOAT": NUMBER, "DOUBLE": NUMBER, "NUMERIC": NUMBER, "DECIMAL": NUMBER, "STRING": TEXT, "TIMESTAMP": TIMESTAMP,
@@ -32,6 +35,7 @@ class ExpressionParser:
         self._resolve = resolve
         self._conversions = conversions
         self._now = now
+        self._sql_length = 0
         self.aggregates = 0
 
     def expression(self) -> Expression:
@@ -72,7 +76,7 @@ class ExpressionParser:
             return self._tested(left)
         negated = "NOT " if self._reader.accept("NOT") else ""
         if self._reader.accept("IN"):
-            return Expression(f"({negated}({' OR '.join(self._options(left))}))", BOOLEAN)
+            return Expression(f"({negated}({self._options(left)}))", BOOLEAN)
         if self._reader.accept("BETWEEN"):
             low = self._conversions.compared(left, ">=", self._sum()).sql
             self._reader.expect("AND")
@@ -93,21 +97,20 @@ class ExpressionParser:
             return Expression(f"({left.sql} IS {negated}NULL)", BOOLEAN)
         raise invalid_query(self._reader.token.position, "IS is followed by NULL or MISSING.")
 
-    def _options(self, left: Expression) -> list[str]:
+    def _options(self, left: Expression) -> str:
         self._reader.expect("(")
-        options = [self._conversions.compared(left, "=", self._sum()).sql]
-        while self._reader.accept(","):
-            options.append(self._conversions.compared(left, "=", self._sum()).sql)
+        options: dict[str, list[str]] = {}  # by what they are compared with: `left` in a type
+        while not options or self._reader.accept(","):
+            _, (one, option) = self._conversions.alike(left, self._sum())
+            options.setdefault(one, []).append(option)
         self._reader.expect(")")
-        return options
+        return " OR ".join([f"{one} IN ({', '.join(several)})" for one, several in options.items()])
 
     def _sum(self) -> Expression:
         left = self._product()
-        while self._reader.token.kind == "mark" and self._reader.token.text in ("+", "-", "||"):
+        while self._reader.token.kind == "mark" and self._reader.token.text in ("+", "-"):
             mark, right = self._reader.next().text, self._product()
-            if mark == "||":
-                left = Expression(f"({self._conversions.text(left)} || {self._conversions.text(right)})", TEXT)
-            elif left.kind == TIMESTAMP:  # a number of days
+            if left.kind == TIMESTAMP:  # a number of days
                 left = Expression(f"({left.sql} {mark} to_days({self._conversions.small(right)}))", TIMESTAMP)
             else:
                 left = Expression(f"({self._conversions.number(left)} {mark} {self._conversions.number(right)})", NUMBER)
@@ -130,8 +133,15 @@ class ExpressionParser:
 
     def _primary(self) -> Expression:
         token = self._reader.next()
+        found = self._value(token)
+        self._sql_length += len(found.sql)
+        if self._sql_length > MAX_SQL_LENGTH:
+            raise invalid_query(token.position, "it is too complex.")
+        return found
+
+    def _value(self, token: SqlToken) -> Expression:
         if token.kind == "number":
-            return Expression(token.text if token.text[-1] != "." else f"{token.text}0", NUMBER)
+            return Expression(_number(token.text), NUMBER)
         if token.kind == "text":
             return Expression(literal(token.value), TEXT, literal=token.value)
         if token.kind == "keyword":
@@ -268,3 +278,10 @@ class ExpressionParser:
             raise invalid_query(token.position, f"{name} takes another number of arguments.")
         build = functions.date_add if name == "DATE_ADD" else functions.date_diff
         return build(self._conversions, part, *arguments)
+
+
+def _number(text: str) -> str:
+    """The engine would give a larger number a type of its own."""
+    if text.isdigit() and (len(text) > MAX_DIGITS or int(text) > LARGEST_INT):
+        return f"CAST('{text}' AS DOUBLE)"
+    return text if text[-1] != "." else f"{text}0"

@@ -104,6 +104,7 @@ def extracted(conversions: Conversions, part: str, time: Expression) -> Expressi
     return Expression(minutes, NUMBER)
 
 
+MAX_FORMAT_LENGTH = 100
 _FORMATS = {  # letters of a format → the engine's; fractions are cut from `%f`, and all times are UTC
     "yy": "%y", "y": "%Y", "yyyy": "%Y", "M": "%-m", "MM": "%m", "MMM": "%b", "MMMM": "%B", "d": "%-d", "dd": "%d", "a": "%p",
     "h": "%-I", "hh": "%I", "H": "%-H", "HH": "%H", "m": "%-M", "mm": "%M", "s": "%-S", "ss": "%S", "S": "%f", "SS": "%f",
@@ -114,8 +115,8 @@ _FORMATS |= {"x" * count: "+0000" if count == 4 else "+00:00" for count in (3, 4
 
 
 def to_string(conversions: Conversions, time: Expression, form: Expression, position: int) -> Expression:
-    if form.literal is None:
-        raise invalid_query(position, "the format of TO_STRING is a text in quotes.")
+    if form.literal is None or len(form.literal) > MAX_FORMAT_LENGTH:
+        raise invalid_query(position, f"the format of TO_STRING is a text of at most {MAX_FORMAT_LENGTH} characters in quotes.")
     moment = conversions.time(time)
     parts, plain = list[str](), ""
     for first, more, other in [*re.findall(r"([A-Za-z])(\1*)|([^A-Za-z]+)", form.literal), ("", "", "")]:

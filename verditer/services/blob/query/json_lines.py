@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from verditer.services.blob.query.records import (
     AT,
+    BLOCK_BYTES,
     MAX_RECORD_BYTES,
     RECORD,
     ROWS_AT_ONCE,
@@ -24,9 +25,10 @@ from verditer.services.blob.query.records import (
     too_large,
 )
 from verditer.services.blob.query.request import JsonLines
-from verditer.services.blob.query.tokens import Name, Path
+from verditer.services.blob.query.tokens import Name, Path, invalid_query
 from verditer.services.blob.query.values import TEXT, Expression, quoted
 
+MAX_PATHS = 100  # each has a copy of what it leads to
 _MISSING = object()
 _EXPECTED = {
     "Expecting property name enclosed in double quotes": "'\"'",
@@ -45,7 +47,9 @@ class JsonRows:
         self._used: dict[Path, int] = {}
         self._whole = False
 
-    def resolve(self, path: Path, _position: int) -> Expression:
+    def resolve(self, path: Path, position: int) -> Expression:
+        if len(self._used) >= MAX_PATHS and path not in self._used:
+            raise invalid_query(position, f"a query has at most {MAX_PATHS} different paths.")
         number = self._used.setdefault(path, len(self._used))
         last = next((step.text for step in reversed(path) if isinstance(step, Name)), None)
         return Expression(quoted(f"#t{number}"), TEXT, last, raw=quoted(f"#r{number}"))
@@ -60,12 +64,14 @@ class JsonRows:
     def _batches(self, table: Path, schema: Any) -> Iterator[Any]:
         columns: dict[str, list[Any]] = {field.name: [] for field in schema}
         try:
+            length = 0
             for at, record, text in json_records(self._file, self._separator):
                 for value in _elements(record, table):
                     self._add(columns, at, value, text if not table and value is record else None)
-                if len(columns[AT]) >= ROWS_AT_ONCE:
+                length += len(text)
+                if len(columns[AT]) >= ROWS_AT_ONCE or length >= BLOCK_BYTES:
                     yield batch_of(columns, schema)
-                    columns = {field.name: [] for field in schema}
+                    columns, length = {field.name: [] for field in schema}, 0
         except QueryFault as fault:
             self._faults.append(fault)
         if columns[AT]:

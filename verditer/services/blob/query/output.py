@@ -3,11 +3,11 @@
 import csv
 import io
 from collections.abc import Sequence
-from datetime import datetime
 from typing import Any
 
 import msgspec
 import pyarrow as pa
+import pyarrow.compute
 
 from verditer.core.errors import Code, StorageError
 from verditer.services.blob.query.delimited import dialect
@@ -65,7 +65,7 @@ class OutputWriter:
         columns = [
             [None if value is None else head + value for value in one.to_pylist()]
             if raw
-            else [head + _encoded(_shown(value)) for value in one.to_pylist()]
+            else [head + _encoded(value) for value in _values(one)]
             for one, head, raw in zip(batch.columns, heads, self._is_raw, strict=True)
         ]
         return [f"{{{','.join([one for one in row if one is not None])}}}" for row in zip(*columns, strict=True)]
@@ -86,22 +86,26 @@ class OutputWriter:
 
 
 def _encoded(value: object) -> str:
-    return msgspec.json.encode(value).decode()
+    return _ENCODER.encode(value).decode()
 
 
-def _shown(value: object) -> object:
-    return _time(value) if isinstance(value, datetime) else value
+_ENCODER = msgspec.json.Encoder(decimal_format="number")
 
 
-def _time(value: datetime) -> str:
-    text = value.isoformat()
-    return f"{text.rstrip('0') if '.' in text else text}Z"
+def _values(values: Any) -> Any:
+    """Points in time as text: those of the engine reach beyond the years that Python has."""
+    return _times(values) if pa.types.is_timestamp(values.type) else values.to_pylist()
+
+
+def _times(values: Any) -> list[str | None]:
+    texts = pa.compute.strftime(values, format="%Y-%m-%dT%H:%M:%S").to_pylist()
+    return [None if text is None else f"{text.rstrip('0').rstrip('.') if '.' in text else text}Z" for text in texts]
 
 
 def _texts(values: Any) -> list[str]:
     """CSV has no null: it is empty."""
     if pa.types.is_timestamp(values.type):
-        return ["" if value is None else _time(value) for value in values.to_pylist()]
+        return [value or "" for value in _times(values)]
     if pa.types.is_nested(values.type):
         return ["" if value is None else _encoded(value) for value in values.to_pylist()]
     return ["" if value is None else value for value in values.cast(pa.string()).to_pylist()]

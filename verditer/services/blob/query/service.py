@@ -24,6 +24,7 @@ from verditer.services.context import Context
 
 T = TypeVar("T")
 MAX_RUNNING = 4  # queries that compute at the same time
+PROGRESS_SECONDS = 1.0
 RANGE_BYTES = 4 << 20  # of a Parquet file, read at once
 
 
@@ -82,15 +83,21 @@ async def query_blob(ctx: Context, target: BlobName, request: QueryBlob, guard: 
     except BaseException:
         await file.end()
         raise
-    return QueryResult(read=read, events=_events(loop, steps, file))
+    return QueryResult(read=read, events=_events(loop, steps, file, read.blob.size))
 
 
 async def _events(
-    loop: asyncio.AbstractEventLoop, steps: Iterator[QueryEvent | None], file: "BodyFile | RangeFile"
+    loop: asyncio.AbstractEventLoop, steps: Iterator[QueryEvent | None], file: "BodyFile | RangeFile", total: int
 ) -> AsyncIterator[QueryEvent]:
+    """An aggregate has no result before the end of the blob; the client sees meanwhile that the query goes on."""
     try:
-        while (event := await loop.run_in_executor(_threads(), next, steps, None)) is not None:
+        event: QueryEvent | None = QueryProgress(0, total)  # first: azure-storage-blob fails if the first record is an error
+        while event is not None:
             yield event
+            step = loop.run_in_executor(_threads(), next, steps, None)
+            while not (await asyncio.wait((step,), timeout=PROGRESS_SECONDS))[0]:
+                yield QueryProgress(min(file.position, total), total)
+            event = await step
     finally:
         await file.end()
 

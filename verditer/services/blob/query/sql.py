@@ -26,7 +26,7 @@ class Column(NamedTuple):
 
 
 class Query(NamedTuple):
-    """`columns` is None for `*`. `split_bytes` is set for `sys.split`, which has nothing else."""
+    """`columns` is None for `*`. `split_bytes` is set for `sys.split`, which has nothing else. `limit` is not part of the SQL."""
 
     columns: tuple[Column, ...] | None
     where: str | None = None
@@ -52,8 +52,7 @@ class Query(NamedTuple):
             return f"SELECT {shown}{marks} FROM (SELECT *, {kept} AS {KEPT}, {fault} AS {FAULT} FROM {TABLE})"
         if self.marks_faults:
             return f"SELECT {shown}, {fault} AS {FAULT}, {AT} AS {AT} FROM {TABLE} WHERE {kept} OR {fault}"
-        limit = f" LIMIT {self.limit}" if self.limit is not None else ""
-        return f"SELECT {shown} FROM {TABLE} WHERE {kept}{limit}"
+        return f"SELECT {shown} FROM {TABLE} WHERE {kept}"
 
     def _fault(self, kept: str) -> str:
         """A failed conversion gives null, so it has decided only where the result is null."""
