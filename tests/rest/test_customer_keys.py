@@ -202,6 +202,9 @@ def test_a_scope_of_the_account_is_recorded_and_told(box: Box) -> None:
         assert box.blob("PUT", comp="metadata", headers={SCOPE: "other"}).answer == NEEDS_KEY
         assert copy_now(box, signed(box, "blob"), headers={SCOPE: "other"}).status == 202
         assert box.head("copy")[SCOPE] == "other"
+        assert copy_now(box, signed(box, "blob"), headers={SCOPE: "other"})[SCOPE] == "other"
+        assert box.put_block("AAAA", headers={SCOPE: "unknown"}).answer == (404, "EncryptionScopeNotFound")
+        assert box.put_block("AAAA", headers={SCOPE: "finance"})[SCOPE] == "finance"
 
 
 def test_a_container_has_a_default_scope_and_may_forbid_others(box: Box) -> None:
@@ -216,11 +219,16 @@ def test_a_container_has_a_default_scope_and_may_forbid_others(box: Box) -> None
         assert free.put()[SCOPE] == "finance"
         assert free.put(headers={SCOPE: "other"})[SCOPE] == "other"
         assert free.put(headers=KEY).header(SCOPE) is None
+        assert free.put("source")[SCOPE] == "finance"
         assert strict.put()[SCOPE] == strict.put(headers={SCOPE: "finance"})[SCOPE] == "finance"
         refused = (409, "RequestForbiddenByContainerEncryptionPolicy")
         assert strict.put(headers={SCOPE: "other"}).answer == refused
         assert strict.put(headers=KEY).answer == refused
-        strict.put_block("AAAA")
+        for headers in ({SCOPE: "other"}, KEY):
+            assert strict.put_block("AAAA", headers=headers).answer == refused
+            from_url = headers | {"x-ms-copy-source": signed(free)}
+            assert strict.blob("PUT", comp="block", headers=from_url, query={"blockid": "AAAA"}).answer == refused
+        assert strict.put_block("AAAA")[SCOPE] == "finance"
         assert strict.put_block_list("<Latest>AAAA</Latest>")[SCOPE] == "finance"
         assert strict.blob("PUT", "log", headers={"x-ms-blob-type": "AppendBlob"})[SCOPE] == "finance"
 

@@ -109,21 +109,35 @@ def _delimited(form: Element) -> Delimited:
     config = form.find("DelimitedTextConfiguration")
     if config is None:
         return Delimited()
-
-    def character(name: str, default: str) -> str:
-        text = config.findtext(name)
-        if text is not None and len(text) > 1:
-            raise invalid_node(name, text)
-        return default if text is None else text
-
-    separator = config.findtext("RecordSeparator")
+    column_separator = _character(config, "ColumnSeparator", ",") or ","
+    field_quote = _character(config, "FieldQuote", '"')
+    escape_char = _character(config, "EscapeChar", "")
+    record_separator = config.findtext("RecordSeparator") or "\n"
+    if column_separator in (field_quote, escape_char):
+        raise invalid_node("ColumnSeparator", column_separator)
+    if record_separator in (column_separator, field_quote, escape_char):
+        raise invalid_node("RecordSeparator", record_separator)
     return Delimited(
-        column_separator=character("ColumnSeparator", ",") or ",",
-        field_quote=character("FieldQuote", '"'),
-        record_separator=separator or "\n",
-        escape_char=character("EscapeChar", ""),
-        has_headers=(config.findtext("HasHeaders") or config.findtext("HeadersPresent") or "").lower() == "true",
+        column_separator=column_separator,
+        field_quote=field_quote,
+        record_separator=record_separator,
+        escape_char="" if escape_char == field_quote else escape_char,  # a quote is doubled in any case
+        has_headers=_boolean(config, "HasHeaders") or _boolean(config, "HeadersPresent"),
     )
+
+
+def _character(config: Element, name: str, default: str) -> str:
+    text = config.findtext(name)
+    if text is not None and (len(text) > 1 or text in ("\r", "\n")):
+        raise invalid_node(name, text)
+    return default if text is None else text
+
+
+def _boolean(config: Element, name: str) -> bool:
+    text = config.findtext(name) or "false"
+    if text.lower() not in ("true", "false"):
+        raise invalid_node(name, text)
+    return text.lower() == "true"
 
 
 def _field(element: Element) -> ArrowField:

@@ -162,6 +162,11 @@ def encrypted(written: Written) -> list[tuple[str, str]]:
     return _ENCRYPTED if shown is None else [*_ENCRYPTED, *_encryption_headers(shown.key_sha256, shown.scope)]
 
 
+def copied_under(written: Written) -> list[tuple[str, str]]:
+    """Copy Blob From URL tells only the scope."""
+    return [] if written.encryption is None else _encryption_headers(None, written.encryption.scope)
+
+
 _ENCRYPTED = [("x-ms-request-server-encrypted", "true")]
 
 

@@ -124,7 +124,7 @@ BLOB_BYTES = OK(
 PAGES_WRITTEN = CREATED(*h.STAMP, *h.RECEIVED, *h.SEQUENCE_NUMBER, groups=(g.encrypted,))
 PAGE_BLOB_SET = OK(*h.STAMP, *h.SEQUENCE_NUMBER)
 COPY_STARTED = ACCEPTED(*h.STAMP, *h.NEW_VERSION, *h.COPIED)
-COPIED_NOW = ACCEPTED(*h.STAMP, *h.NEW_VERSION, *h.COPIED, *h.RECEIVED)
+COPIED_NOW = ACCEPTED(*h.STAMP, *h.NEW_VERSION, *h.COPIED, *h.RECEIVED, groups=(g.copied_under,))
 BATCH = ACCEPTED(body=passthrough)
 QUERIED = OK(*h.STAMP_QUERIED, groups=(g.queried,), constants=h.QUERIED, body=render_query)
 BLOCK_LISTS = OK(groups=(g.block_list_blob,), body=render_block_lists)

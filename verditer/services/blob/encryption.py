@@ -108,19 +108,25 @@ def check_unencrypted(blob: Blob) -> None:
         raise StorageError(Code.BlobUsesCustomerSpecifiedEncryption)
 
 
-def encrypted(container: Container, blob: Blob, request: EncryptionRequest, scopes: tuple[str, ...]) -> Blob:
-    """A new blob with the key or the scope of its request, or with the scope of its container. `scopes` are those of the
-    account."""
+def chosen_encryption(container: Container, request: EncryptionRequest, scopes: tuple[str, ...]) -> Encryption | None:
+    """The key or the scope of the request, or the scope of the container. `scopes` are those of the account."""
     if request.is_plain and container.encryption is None:
-        return blob
+        return None
     request.check()
     scope = effective_scope(container, request)
     if scope is not None and scope not in scopes and not (container.encryption and scope == container.encryption.scope):
         raise StorageError(Code.EncryptionScopeNotFound)
     if request.encryption_key_sha256 is None and scope is None:
+        return None
+    return Encryption(key_sha256=request.encryption_key_sha256, scope=scope)
+
+
+def encrypted(container: Container, blob: Blob, request: EncryptionRequest, scopes: tuple[str, ...]) -> Blob:
+    chosen = chosen_encryption(container, request, scopes)
+    if chosen is None:
         return blob
     rare = blob.rare or NO_RARE_PROPERTIES
-    return replace(blob, rare=replace(rare, key_sha256=request.encryption_key_sha256, encryption_scope=scope))
+    return replace(blob, rare=replace(rare, key_sha256=chosen.key_sha256, encryption_scope=chosen.scope))
 
 
 def shown_encryption(blob: Blob) -> Encryption | None:

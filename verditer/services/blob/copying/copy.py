@@ -20,6 +20,7 @@ from verditer.partition.engine import Transaction
 from verditer.services.blob.answers import Copied
 from verditer.services.blob.copying.capture import CapturedBlob, capture_source
 from verditer.services.blob.copying.pending import start_copy
+from verditer.services.blob.encryption import shown_encryption
 from verditer.services.blob.expiry import LastingRequest
 from verditer.services.blob.history import moved_to
 from verditer.services.blob.new_blob import put_new_blob
@@ -231,6 +232,7 @@ def _copied(blob: Blob, copy_id: str) -> Copied:
         version_id=blob.version_id,
         copy_id=copy_id,
         copy_status=CopyStatus.SUCCESS,
+        encryption=shown_encryption(blob),
     )
 
 

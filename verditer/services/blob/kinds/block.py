@@ -7,17 +7,19 @@ from verditer.core.guard import Guard
 from verditer.core.limits import MAX_METADATA, MAX_UNCOMMITTED_BLOCKS, PUT_BLOB_BYTES, PUT_BLOCK_BYTES, limit_for
 from verditer.core.names import BlobName, check_blob_name, check_metadata
 from verditer.core.records.blob import Blob, BlobType, Block, StagedBlob
+from verditer.core.records.container import Container
 from verditer.core.tiers import check_online
 from verditer.partition.engine import Transaction
-from verditer.services.blob.answers import Encryption, Written
+from verditer.services.blob.answers import Written
 from verditer.services.blob.current import current_and_staged, current_blob, require_block_blob
-from verditer.services.blob.encryption import EncryptionRequest, keyed, shown_encryption
+from verditer.services.blob.encryption import EncryptionRequest, chosen_encryption, keyed, shown_encryption
 from verditer.services.blob.expiry import LastingRequest
 from verditer.services.blob.new_blob import put_new_blob
 from verditer.services.content.layout import put_inline
 from verditer.services.content.receiving import put_received, receive_body, write_received
 from verditer.services.context import Context
 from verditer.services.removal import remove
+from verditer.services.settings import settings_of
 from verditer.stream.digest import Checksums
 from verditer.stream.intake import Source
 
@@ -102,7 +104,10 @@ async def put_block(ctx: Context, target: BlobName, request: PutBlock, guard: Gu
             raise StorageError(Code.InvalidHeaderValue, field="content_length", value=0)  # sent in chunks: known only now
 
         def commit(tx: Transaction) -> Written:
-            staged = _check_staging(tx, target, request, guard)
+            container, staged = _check_staging(tx, target, request, guard)
+            chosen = None
+            if container.encryption is not None or not request.is_plain:
+                chosen = chosen_encryption(container, request, settings_of(tx, target.account).encryption_scopes)
             tick = tx.tick()
             former = tx.get(Block, staged.container_id, target.blob, request.block_id)
             if former is not None:
@@ -121,26 +126,25 @@ async def put_block(ctx: Context, target: BlobName, request: PutBlock, guard: Gu
                 )
             )
             tx.put(replace(staged, count=staged.count + (former is None), touched=tx.now))
-            shown = None if request.is_plain else Encryption(key_sha256=request.encryption_key_sha256, scope=request.scope)
-            return Written(etag=tick, content_md5=received.md5, content_crc64=received.crc64, encryption=shown)
+            return Written(etag=tick, content_md5=received.md5, content_crc64=received.crc64, encryption=chosen)
 
         written = await write_received(ctx, target.scope, work, received, commit)
     return written.as_part(request.version, md5_sent=request.content_md5 is not None)
 
 
-def _check_staging(tx: Transaction, target: BlobName, request: PutBlock, guard: Guard) -> StagedBlob:
+def _check_staging(tx: Transaction, target: BlobName, request: PutBlock, guard: Guard) -> tuple[Container, StagedBlob]:
     container, blob, staged = current_and_staged(tx, target)
     require_block_blob(blob)
     guard.check(blob, tx.now)
     check_online(blob, tx.now)
     length = len(request.block_id)
     if staged is None:
-        return StagedBlob(container_id=container.id, name=target.blob, count=0, id_length=length, touched=tx.now)
+        staged = StagedBlob(container_id=container.id, name=target.blob, count=0, id_length=length, touched=tx.now)
     if staged.id_length != length:
         raise StorageError(Code.InvalidBlobOrBlock)
     if staged.count >= MAX_UNCOMMITTED_BLOCKS:
         raise StorageError(Code.BlockCountExceedsLimit)
-    return staged
+    return container, staged
 
 
 def block_blob(
