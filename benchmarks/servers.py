@@ -3,6 +3,7 @@
 Every process leads a session of its own, so memory, CPU time and signals count its workers too.
 """
 
+import copy
 import http.client
 import os
 import random
@@ -64,6 +65,12 @@ class Server:
     def port(self) -> int:
         return self.ports[self.service]
 
+    def at(self, service: str) -> "Server":
+        """The same server, addressed at the port of another service."""
+        other = copy.copy(self)
+        other.service = service
+        return other
+
     @property
     def environment(self) -> dict[str, str]:
         return {**os.environ, **self.side.environment}
@@ -90,6 +97,11 @@ class Server:
                 break
             time.sleep(0.002)
         raise CannotMeasure(f"{self.side.label} did not start:\n{log.read_text(errors='replace')[-2000:]}")
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
 
     def stop(self) -> None:
         """Ask the process to stop, and kill it if it does not."""

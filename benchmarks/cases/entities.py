@@ -4,7 +4,6 @@ The `grown_` benchmarks store as many entities as there are blobs, but at least 
 transaction replaces one partition, so the number of entities does not change.
 """
 
-import copy
 import json
 import secrets
 
@@ -98,15 +97,23 @@ def part(url: str, body: bytes, verb: str) -> bytes:
 
 
 def insert_rate(server: Server, load: Load) -> Reading:
+    return rate(server, insert_script(), load)
+
+
+def insert_script() -> str:
     """Ascending row keys in a partition with a random name, so runs do not collide."""
     body = entity(secrets.token_hex(4), "NUMBER!")
     text = wrk.request_text("POST", target(TABLE), body, {**JSON, "Prefer": "return-no-content"})
-    return rate(server, wrk.numbered(text, "NUMBER!", 'string.format("%07d", count)'), load)
+    return wrk.numbered(text, "NUMBER!", 'string.format("%07d", count)')
 
 
 def get_rate(server: Server, load: Load) -> Reading:
+    return rate(server, get_script(), load)
+
+
+def get_script() -> str:
     rows = [f"{TABLE}(PartitionKey='known',RowKey='{number:07d}')" for number in range(0, STORED, 10)]
-    return rate(server, wrk.cycling([wrk.request_text("GET", target(row), headers=JSON) for row in rows]), load)
+    return wrk.cycling([wrk.request_text("GET", target(row), headers=JSON) for row in rows])
 
 
 def filtered_rate(server: Server, load: Load) -> Reading:
@@ -155,7 +162,7 @@ def fill(server: Server, objects: int) -> None:
 
 def grow(server: Server) -> None:
     """Store transactions with wrk, then send those again that were in flight when wrk stopped."""
-    table = table_side(server)
+    table = server.at("table")
     create(table)
     stored, seconds, partitions = 0, 1.0, partitions_of(server)
     while stored < partitions:
@@ -173,7 +180,7 @@ def partitions_of(server: Server) -> int:
 def grown_get_rate(server: Server, load: Load) -> Reading:
     keys = f"""string.format("PartitionKey='%07d',RowKey='042'", math.random({partitions_of(server)}) - 1)"""
     text = wrk.request_text("GET", target(f"{TABLE}(KEYS)"), headers=JSON)
-    return rate(table_side(server), wrk.numbered(text, "KEYS", keys), load)
+    return rate(server.at("table"), wrk.numbered(text, "KEYS", keys), load)
 
 
 def grown_insert_rate(server: Server, load: Load) -> Reading:
@@ -184,23 +191,16 @@ def grown_insert_rate(server: Server, load: Load) -> Reading:
     text = wrk.request_text("POST", target(TABLE), body, {**JSON, "Prefer": "return-no-content"})
     partition = f"math.random({partitions_of(server)}) - 1"
     numbers = f"""string.format('"PartitionKey":"%07d","RowKey":"{name}-%07d"', {partition}, count)"""
-    return rate(table_side(server), wrk.numbered(text, mark, numbers), load)
+    return rate(server.at("table"), wrk.numbered(text, mark, numbers), load)
 
 
 def grown_page_rate(server: Server, load: Load) -> Reading:
     """Pages of a thousand, from the middle."""
     query = f"$filter=PartitionKey%20ge%20'{partitions_of(server) // 2:07d}'"
-    with Client(table_side(server)) as client:
+    with Client(server.at("table")) as client:
         assert len(json.loads(client.ask("GET", f"{TABLE}()", query, headers=JSON))["value"]) == 1000
-    return rate(table_side(server), wrk.cycling([wrk.request_text("GET", target(f"{TABLE}()", query), headers=JSON)]), load)
+    return rate(server.at("table"), wrk.cycling([wrk.request_text("GET", target(f"{TABLE}()", query), headers=JSON)]), load)
 
 
 def grown_batch_rate(server: Server, load: Load) -> Reading:
-    return rate(table_side(server), batches("PUT", "%07d", f"math.random({partitions_of(server)}) - 1"), load)
-
-
-def table_side(server: Server) -> Server:
-    """The same server, addressed at its table port."""
-    other = copy.copy(server)
-    other.service = "table"
-    return other
+    return rate(server.at("table"), batches("PUT", "%07d", f"math.random({partitions_of(server)}) - 1"), load)

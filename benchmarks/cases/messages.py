@@ -4,7 +4,6 @@ The cycle puts one message for each one it deletes, so the number of stored mess
 the server was filled with.
 """
 
-import copy
 import json
 
 from benchmarks import wrk
@@ -50,7 +49,7 @@ def store(server: Server) -> None:
 
 
 def put_rate(server: Server, load: Load) -> Reading:
-    run = wrk.run(server, wrk.cycling([put_text()]), load)
+    run = wrk.run(server, put_script(), load)
     return Reading(value=run.per_second, detail=run.detail)
 
 
@@ -58,6 +57,10 @@ def cycles(server: Server, load: Load) -> Reading:
     """Number of complete cycles: a third of the requests."""
     run = wrk.run(server, cycle_script(), load)
     return Reading(value=run.per_second / 3, detail=run.detail)
+
+
+def put_script() -> str:
+    return wrk.cycling([put_text()])
 
 
 def put_text() -> str:
@@ -74,7 +77,7 @@ def fill(server: Server, messages: int) -> None:
     """With many connections. wrk stops by time, so the remaining messages are put individually."""
     stored, seconds = 0, 1.0
     while messages - stored > 2 * WAITING:
-        run = wrk.run(server, wrk.cycling([put_text()]), Load(connections=FILL_CONNECTIONS, seconds=seconds))
+        run = wrk.run(server, put_script(), Load(connections=FILL_CONNECTIONS, seconds=seconds))
         stored += run.requests
         seconds = min(FILL_STEP_SECONDS, (messages - stored) / run.per_second)
     with Client(server) as client:
@@ -84,21 +87,14 @@ def fill(server: Server, messages: int) -> None:
 
 def grow(server: Server) -> None:
     """Put as many messages as the server stores blobs."""
-    queue = queue_side(server)
+    queue = server.at("queue")
     create(queue)
     fill(queue, server.objects)
 
 
 def grown_put_rate(server: Server, load: Load) -> Reading:
-    return put_rate(queue_side(server), load)
+    return put_rate(server.at("queue"), load)
 
 
 def grown_cycles(server: Server, load: Load) -> Reading:
-    return cycles(queue_side(server), load)
-
-
-def queue_side(server: Server) -> Server:
-    """The same server, addressed at its queue port."""
-    other = copy.copy(server)
-    other.service = "queue"
-    return other
+    return cycles(server.at("queue"), load)
