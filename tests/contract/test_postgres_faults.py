@@ -22,9 +22,10 @@ from tests.contract.tcp_proxy import TcpProxy, running_proxy
 from verditer.core.errors import Code, StorageError
 from verditer.core.records.record import span_of
 from verditer.partition.engine import Engine, EngineUnavailable, Transaction
+from verditer.partition.postgres.connection import connect
 from verditer.partition.postgres.engine import PostgresEngine
 from verditer.partition.postgres.locking.advisory_locks import AdvisoryLocks
-from verditer.partition.postgres.locking.self_test import check_locks
+from verditer.partition.postgres.locking.self_test import check_locks, check_sessions
 from verditer.partition.postgres.pipeline import PipelineCall, PipelineConnection
 from verditer.services.account import development_accounts
 from verditer.services.context import Context
@@ -194,6 +195,17 @@ def test_a_database_whose_locks_exclude_nothing_is_refused(postgres: PostgresSto
             connection.execute("SET search_path = stubs, pg_catalog, public")
         with pytest.raises(EngineUnavailable, match=r"granted twice.*--postgres-locks rows"):
             check_locks(one, other, AdvisoryLocks())
+
+
+def test_connections_that_share_sessions_or_lose_settings_are_refused(postgres: PostgresStore) -> None:
+    """As behind a pooler in transaction mode, and behind one that ignores the settings of a connection."""
+    with connect(postgres.conninfo, 1) as one, connect(postgres.conninfo, 1) as other:
+        check_sessions(one, other)
+        with pytest.raises(EngineUnavailable, match="does not keep sessions"):
+            check_sessions(one, one)
+        other.execute("SET plan_cache_mode = auto")
+        with pytest.raises(EngineUnavailable, match="settings"):
+            check_sessions(one, other)
 
 
 def unix_socket(postgres: PostgresStore) -> Path:

@@ -17,7 +17,7 @@ from verditer.partition.postgres.connection import Connection
 from verditer.partition.postgres.locking.advisory_locks import AdvisoryLocks
 from verditer.partition.postgres.locking.lock_rows import TABLE, LockRows
 from verditer.partition.postgres.locking.locks import Locking
-from verditer.partition.postgres.locking.self_test import check_locks
+from verditer.partition.postgres.locking.self_test import check_locks, check_sessions
 
 LOCKINGS: dict[str, type[Locking]] = {kind.name: kind for kind in (AdvisoryLocks, LockRows)}
 ATTEMPTS = 5  # to make a store that several processes are making
@@ -33,6 +33,8 @@ def prepare(
 ) -> Locking:
     """`asked` is the name of a kind of locks; None is that of the store. Raises EngineUnavailable."""
     try:
+        with connect() as one, connect() as other:
+            check_sessions(one, other)
         with connect_for_migration() as connection:
             locking = _migrated(connection, records, asked)
         with connect() as one, connect() as other:

@@ -1,5 +1,6 @@
-"""The self-test of locks, over two connections. A database that speaks PostgreSQL's protocol may accept advisory locks and ignore
-them, which would corrupt a store without a sign: a store whose database fails the test is not opened.
+"""The self-test of sessions and locks, over two connections. A database that speaks PostgreSQL's protocol may accept advisory
+locks and ignore them, which would corrupt a store without a sign, and a pooler in front of it may drop settings on which
+durability and deadlines rest: a store whose database fails the test is not opened.
 """
 
 import secrets
@@ -8,6 +9,24 @@ from verditer.partition.engine import EngineUnavailable
 from verditer.partition.postgres.connection import Connection
 from verditer.partition.postgres.locking.advisory_locks import AdvisoryLocks
 from verditer.partition.postgres.locking.locks import Locking
+
+
+def check_sessions(one: Connection, other: Connection) -> None:
+    """Raises EngineUnavailable unless each connection is one session of the server, with the settings that were asked for. A
+    pooler in transaction mode gives each transaction a session that happens to be free."""
+    named = [(connection, secrets.token_hex(8)) for connection in (one, other)]
+    for connection, name in named:
+        connection.execute("SELECT set_config('verditer.session', %s, false)", (name,), prepare=False)
+    with other.transaction(), one.transaction():
+        for connection, name in named:
+            if connection.execute(_SESSION, prepare=False).fetchone() != (name, "force_generic_plan"):
+                raise EngineUnavailable(
+                    "something between this node and the database does not keep sessions and their settings, such as"
+                    " pgbouncer in transaction mode: connect to PostgreSQL itself"
+                )
+
+
+_SESSION = b"SELECT current_setting('verditer.session', true), current_setting('plan_cache_mode')"
 
 
 def check_locks(one: Connection, other: Connection, locking: Locking) -> None:
