@@ -2,13 +2,17 @@
 
 import argparse
 import asyncio
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from verditer.core.errors import Code, StorageError
 from verditer.flags import database_parts, extents_location, settings_file
+from verditer.partition.engine import EngineUnavailable
 from verditer.tools.backup import DATABASE, back_up, restore
 from verditer.tools.check import MAX_SHOWN, check_store
 from verditer.tools.copy import copy_store
+from verditer.tools.copy_state import is_unfinished
 from verditer.tools.extent_digests import ExtentDigests
 from verditer.tools.progress import ProgressLine
 from verditer.tools.stores import StoreAddress, opened
@@ -64,13 +68,22 @@ def copy(arguments: argparse.Namespace) -> int:
                 raise ValueError("--postgres-locks is for a target in a database")
             target = target._replace(locks=arguments.postgres_locks)
         async with opened(source) as one, opened(target) as other:
-            copied = await copy_store(one, other, arguments.work, ProgressLine())
+            try:
+                copied = await copy_store(one, other, arguments.work, ProgressLine())
+            except StorageError as error:
+                if error.code is Code.InsufficientStorage:
+                    raise EngineUnavailable(f"there is no space left for {target.shown}") from None
+                raise
         print(
             f"copied {copied.records} records and {copied.extents} extents with {copied.extent_bytes} bytes, verified by digest"
         )
         return 0
 
-    return asyncio.run(work())
+    try:
+        return asyncio.run(work())
+    finally:
+        if is_unfinished(arguments.work):
+            print(f"{arguments.work} holds an unfinished copy: the command that began it goes on with it", file=sys.stderr)
 
 
 def command_parser() -> argparse.ArgumentParser:

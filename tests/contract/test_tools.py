@@ -2,13 +2,17 @@
 
 import asyncio
 import contextlib
+import errno
 import itertools
+import os
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator
+from functools import partial
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -18,12 +22,14 @@ from tests.contract.s3 import S3Server
 from tests.contract.stores import PostgresStore, SqliteStore
 from verditer.cli import main
 from verditer.core.dates import seconds
+from verditer.core.errors import Code, StorageError
 from verditer.core.names import QueueName, ShareName
 from verditer.core.records.file_open import FileOwner
 from verditer.core.records.record import EVERY_KEY
 from verditer.partition.engine import EngineUnavailable
 from verditer.services.file import shares
 from verditer.services.queue import queues
+from verditer.tools import backup
 from verditer.tools import copy as copying
 from verditer.tools.backup import NotABackup, back_up, restore
 from verditer.tools.check import Findings, check_store
@@ -53,6 +59,11 @@ async def fill(one: Process) -> None:
     await one.snapshot("large-1")
     await queues.create_queue(one.ctx, QUEUE, queues.CreateQueue())
     await one.say(QUEUE, "hello")
+
+
+async def make_filled(folder: Path) -> None:
+    async with serving(folder) as one:
+        await fill(one)
 
 
 async def expect_filled(one: Process) -> None:
@@ -129,16 +140,12 @@ async def test_a_record_that_cannot_be_read_is_found(tmp_path: Path) -> None:
 
 async def test_a_store_that_a_server_uses_is_not_opened(tmp_path: Path) -> None:
     async with serving(tmp_path / "a"):
-        with pytest.raises(EngineUnavailable):
+        with pytest.raises(EngineUnavailable, match="in use by another verditer process: stop it"):
             await checked(StoreAddress(tmp_path / "a"))
 
 
 def test_the_commands_work_and_refuse_what_is_no_store(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    async def make() -> None:
-        async with serving(tmp_path / "a") as one:
-            await fill(one)
-
-    asyncio.run(make())
+    asyncio.run(make_filled(tmp_path / "a"))
     assert main(["check", "--location", str(tmp_path / "none")]) == 1
     assert main(["copy", "--from", str(tmp_path / "none"), "--to", str(tmp_path / "b")]) == 1
     assert "holds no store" in capsys.readouterr().err
@@ -197,6 +204,31 @@ async def test_a_changed_or_incomplete_backup_is_refused(tmp_path: Path) -> None
     (tmp_path / "backup" / "backup.json").unlink()
     with pytest.raises(NotABackup):
         restore(tmp_path / "backup", tmp_path / "c", ProgressLine())
+
+
+@pytest.mark.parametrize("existed", [True, False])
+def test_a_backup_or_restore_that_fails_leaves_the_folder_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, existed: bool
+) -> None:
+    """Here it fails as on a full disk."""
+    asyncio.run(make_filled(tmp_path / "a"))
+    back_up(tmp_path / "a", tmp_path / "backup", ProgressLine())
+    target = tmp_path / "new"
+    if existed:
+        target.mkdir()
+    commands = (partial(back_up, tmp_path / "a"), partial(restore, tmp_path / "backup"))
+    for command in commands:
+        with monkeypatch.context() as patched:
+            patched.setattr(backup, "_copy_database", no_space)
+            with pytest.raises(OSError, match="No space left") as failed:
+                command(target, ProgressLine())
+        assert failed.value.filename == str(target)
+        assert (target.exists(), list(tmp_path.glob("new/*"))) == (existed, [])
+    restore(tmp_path / "backup", target, ProgressLine())
+
+
+def no_space(*_: object) -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 # Copy
@@ -364,6 +396,24 @@ async def test_a_target_that_holds_something_is_refused(tmp_path: Path) -> None:
     async with opened(StoreAddress(tmp_path / "a")) as first, opened(StoreAddress(tmp_path / "b")) as second:
         with pytest.raises(EngineUnavailable, match="already"):
             await copy_store(first, second, tmp_path / "work", ProgressLine())
+    assert not (tmp_path / "work").exists()  # the next copy may have another target
+
+
+def test_a_copy_without_room_says_so_and_goes_on_when_there_is_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["copy", "--from", str(tmp_path / "a"), "--to", str(tmp_path / "b"), "--work", str(tmp_path / "work")]
+    asyncio.run(make_filled(tmp_path / "a"))
+    with monkeypatch.context() as patched:
+        patched.setattr(copying, "_load_records", Mock(side_effect=StorageError(Code.InsufficientStorage)))
+        assert main(command) == 1
+    said = capsys.readouterr().err
+    assert f"no space left for {tmp_path / 'b'}" in said
+    assert f"{tmp_path / 'work'} holds an unfinished copy" in said
+    assert main([*command[:4], str(tmp_path / "c"), *command[5:]]) == 1
+    assert "remove the folder to give it up" in capsys.readouterr().err
+    assert main(command) == 0
+    assert "unfinished" not in capsys.readouterr().err
 
 
 async def test_extents_move_to_s3(

@@ -7,8 +7,10 @@ nevertheless, the steps are repeated. A list of all extents with their digests i
 
 import hashlib
 import os
+import shutil
 import sqlite3
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
@@ -45,26 +47,25 @@ class NotABackup(EngineUnavailable):
 def back_up(source: Path, target: Path, progress: ProgressLine) -> Manifest:
     if not (source / DATABASE).exists():
         raise EngineUnavailable(f"{source} holds no store")
-    _require_empty(target)
-    target.mkdir(parents=True, exist_ok=True, mode=0o700)
-    entries: dict[str, ExtentEntry] = {}
-    for _ in range(ATTEMPTS):
-        _copy_extents(source, target, _stored(source), entries, progress)
-        _copy_database(source, target)
-        needed, records, tick = _contents(target / DATABASE)
-        if _copy_extents(source, target, set(needed), entries, progress):
-            break
-    else:
-        raise EngineUnavailable(f"extents disappeared in each of {ATTEMPTS} attempts to copy the store")
-    for extent in entries.keys() - needed.keys():
-        _path(target, extent).unlink()
-    manifest = Manifest(
-        tick=tick,
-        schema=migrations.VERSION,
-        records=records,
-        extents={extent: entries[extent] for extent in sorted(needed)},
-    )
-    _write_synced(target / MANIFEST, msgspec.json.encode(manifest))
+    with _new_folder(target):
+        entries: dict[str, ExtentEntry] = {}
+        for _ in range(ATTEMPTS):
+            _copy_extents(source, target, _stored(source), entries, progress)
+            _copy_database(source, target)
+            needed, records, tick = _contents(target / DATABASE)
+            if _copy_extents(source, target, set(needed), entries, progress):
+                break
+        else:
+            raise EngineUnavailable(f"extents disappeared in each of {ATTEMPTS} attempts to copy the store")
+        for extent in entries.keys() - needed.keys():
+            _path(target, extent).unlink()
+        manifest = Manifest(
+            tick=tick,
+            schema=migrations.VERSION,
+            records=records,
+            extents={extent: entries[extent] for extent in sorted(needed)},
+        )
+        _write_synced(target / MANIFEST, msgspec.json.encode(manifest))
     progress.finish()
     return manifest
 
@@ -75,21 +76,34 @@ def restore(source: Path, target: Path, progress: ProgressLine) -> Manifest:
         manifest = msgspec.json.decode((source / MANIFEST).read_bytes(), type=Manifest)
     except (OSError, msgspec.DecodeError) as error:
         raise NotABackup(f"{source} holds no complete backup: {error}") from None
-    _require_empty(target)
-    target.mkdir(parents=True, exist_ok=True, mode=0o700)
-    for number, (extent, entry) in enumerate(manifest.extents.items()):
-        progress.show("extents", number, len(manifest.extents))
-        copied = _copy_file(_path(source, extent), _path(target, extent))
-        if copied != entry:
-            raise NotABackup(f"extent {extent} of the backup is missing or was changed")
-    _copy_database(source, target)
+    with _new_folder(target):
+        for number, (extent, entry) in enumerate(manifest.extents.items()):
+            progress.show("extents", number, len(manifest.extents))
+            copied = _copy_file(_path(source, extent), _path(target, extent))
+            if copied != entry:
+                raise NotABackup(f"extent {extent} of the backup is missing or was changed")
+        _copy_database(source, target)
     progress.finish()
     return manifest
 
 
-def _require_empty(folder: Path) -> None:
-    if folder.exists() and any(folder.iterdir()):
-        raise EngineUnavailable(f"{folder} is not empty")
+@contextmanager
+def _new_folder(folder: Path) -> Iterator[None]:
+    """What fails or is interrupted leaves the folder as it was: absent or empty."""
+    existed = folder.exists()
+    if existed and any(folder.iterdir()):
+        raise EngineUnavailable(f"{folder} is not empty: name a new folder, or remove what a killed attempt has left there")
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    try:
+        yield
+    except BaseException as error:
+        for path in folder.iterdir():
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+        if not existed:
+            folder.rmdir()
+        if isinstance(error, OSError) and error.filename is None:  # of a write, which does not say where
+            raise OSError(error.errno, error.strerror, str(folder)) from error
+        raise
 
 
 def _stored(folder: Path) -> set[str]:

@@ -32,8 +32,10 @@ class CopiedAmounts(NamedTuple):
 
 async def copy_store(source: OpenStore, target: OpenStore, work: Path, progress: ProgressLine) -> CopiedAmounts:
     """`work` is a folder for the spool and the state of the copy, which are removed when it is complete."""
-    state = StoreCopyState(work, source.address.shown, target.address.shown)
     spool = Spool(work / "spool")
+    if spool.index is None:
+        await _require_empty(target)
+    state = StoreCopyState(work, source.address.shown, target.address.shown)
     try:
         copied = await _copy(source, target, state, spool, progress)
     finally:
@@ -51,7 +53,6 @@ async def _copy(
         await activity.announce(source.engine)
         index = spool.index
         if index is None:
-            await _require_empty(target)
             index = await source.engine.read((), spool.fill, long=True)
         needed = _needed(spool, index)
         await _copy_extents(source, target, needed, state, progress)

@@ -27,17 +27,24 @@ class CopiedExtent(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 _decoder = msgspec.json.Decoder(CopyOfStore | CopiedExtent)
 
 
+def is_unfinished(folder: Path) -> bool:
+    return (folder / _FILE).exists()
+
+
 class StoreCopyState:
     """Raises EngineUnavailable when the folder holds the state of another copy."""
 
     def __init__(self, folder: Path, source: str, target: str) -> None:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self.extents: dict[str, CopiedExtent] = {}
         self._path = folder / _FILE
         wanted = CopyOfStore(source=source, target=target)
         found = self._read()
         if found not in (None, wanted):
-            raise EngineUnavailable(f"{folder} holds the state of another copy: from {found.source} to {found.target}")
+            raise EngineUnavailable(
+                f"{folder} holds the state of another copy: from {found.source} to {found.target}. Finish that one, remove the"
+                " folder to give it up, or name another folder with --work"
+            )
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._file = self._path.open("ab", buffering=0)
         self._file.write(b"\n")  # behind what may be half a line
         if found is None:

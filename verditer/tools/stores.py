@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from verditer.partition.engine import Engine
 from verditer.partition.sqlite.engine import SqliteEngine
+from verditer.partition.sqlite.shared import StoreInUse
 from verditer.stream.extents import ExtentStore
 from verditer.stream.local import LocalExtents
 from verditer.stream.s3_location import S3Location
@@ -71,7 +72,10 @@ def _extents(address: StoreAddress, store: OpenStore) -> ExtentStore:
 async def opened(address: StoreAddress) -> AsyncIterator[OpenStore]:
     """Raises EngineUnavailable when a server has the folder open."""
     store = OpenStore(address)
-    await store.engine.open()
+    try:
+        await store.engine.open()
+    except StoreInUse as error:
+        raise StoreInUse(f"{error.reason}: stop it, or name a folder that `verditer backup` makes while it serves") from None
     try:
         await store.extents.open()
         try:

@@ -134,6 +134,10 @@ class WriteLock:
         os.close(self._file)
 
 
+class StoreInUse(EngineUnavailable):
+    """Another server has the folder open."""
+
+
 def _lock_folder(path: Path) -> int:
     """One server for each folder, since clock, ticks and write lock are shared between its own workers only."""
     file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
@@ -145,5 +149,5 @@ def _lock_folder(path: Path) -> int:
         except BlockingIOError:
             if time.monotonic() > end:
                 os.close(file)
-                raise EngineUnavailable(f"{path.parent} is in use by another verditer process") from None
+                raise StoreInUse(f"{path.parent} is in use by another verditer process") from None
         time.sleep(0.01)
