@@ -200,7 +200,7 @@ class Run:
 
     async def read(self, content: Content) -> bytes:
         parts = await self.ctx.engine.read((), lambda tx: content_parts(tx, content, 0, content.size))
-        return await whole_body(body_of(self.ctx, self.ctx.now(), parts, content.size))
+        return await whole_body(await body_of(self.ctx, self.ctx.now(), parts, content.size))
 
     async def read_extent(self, extent: str, size: int) -> bytes:
         return b"".join([chunk async for chunk in self.ctx.extents.read(extent, 0, size)])

@@ -19,6 +19,7 @@ from verditer.core.errors import (
     StorageError,
 )
 from verditer.core.grant import AUTHORIZATION_URI
+from verditer.partition.engine import EngineUnavailable
 from verditer.rest.errors import NAMES, elements_of, headers_of, status_of, xml_error
 from verditer.rest.http.message import Request
 from verditer.rest.stages import IncomingRequest
@@ -103,6 +104,7 @@ def query(name: str, value: str, reason: str = "") -> dict[str, str]:
             {"UserSpecifiedCrc64": "YQ==", "ServerCalculatedCrc64": "Yg=="},
         ),
         (StorageError(Code.AuthenticationFailed, reason="{why}"), {"AuthenticationErrorDetail": "{why}"}),
+        (EngineUnavailable("connection to server at db1 failed"), {}),
         (StorageError(Code.AuthorizationSourceIPMismatch, value="::1"), {"SourceIP": "::1"}),
         (StorageError(Code.BlobNotFound), {}),
         (invalid_header("range", "x"), header("range", "x")),

@@ -175,7 +175,7 @@ def elements_of(error: StorageError) -> dict[str, str]:
         elements[field] = names[error.field]
     if error.value is not None:
         elements[value] = str(error.value)
-    if error.reason:
+    if error.reason and reason:  # that of other errors is for the log: why a store cannot be reached is not for clients
         elements[reason] = error.reason.format_map(NAMES) if error.field else error.reason
     return elements | _details(error)
 

@@ -61,6 +61,7 @@ class EncryptedExtents:
     def __init__(self, store: ExtentStore, key: bytes) -> None:
         self._store = store
         self._key = key
+        self.is_remote = store.is_remote
 
     async def open(self) -> None:
         await self._store.open()

@@ -67,6 +67,11 @@ class ExtentFile(Protocol):
 
 
 class ExtentStore(Protocol):
+    @property
+    def is_remote(self) -> bool:
+        """Whether the store may be away while this process runs. A reader then waits for the first piece before it promises
+        any."""
+
     async def open(self) -> None: ...
 
     async def close(self) -> None: ...

@@ -35,6 +35,8 @@ T = TypeVar("T")
 class LocalExtents:
     """Files at `<folder>/<shard>/<id>`. The shard is two of the random digits of the id, so the folders fill evenly."""
 
+    is_remote = False
+
     def __init__(self, folder: Path, new_id: NewId) -> None:
         self._folder = folder
         self._new_id = new_id

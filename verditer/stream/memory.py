@@ -10,6 +10,8 @@ from verditer.stream.extents import PIECE_BYTES, ExtentMissing, NewId
 class MemoryExtents:
     """`limit_bytes` bounds the size of all extents together, including those that are being written. None sets no bound."""
 
+    is_remote = False
+
     def __init__(self, new_id: NewId, limit_bytes: int | None = None) -> None:
         self._new_id = new_id
         self._limit_bytes = limit_bytes

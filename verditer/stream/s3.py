@@ -11,6 +11,7 @@ import re
 from collections.abc import AsyncIterator, Sequence
 
 import obstore
+from obstore.exceptions import BaseError
 
 from verditer.core.records.lifecycle import ExtentId
 from verditer.stream.extents import PIECE_BYTES, ExtentMissing, ExtentsUnavailable, NewId
@@ -22,11 +23,14 @@ PART_BYTES = 8 << 20  # a body of 5,000 MiB has 625 parts; S3 allows 10,000
 PARTS_IN_FLIGHT = 2
 RANGE_BYTES = 4 << 20  # of one GET: with one range ahead, a reader needs 8 MiB at most
 PAGE = 1000  # objects of one page of a listing
+ABORT_SECONDS = 2.0  # for removing what a failed write has left: the client waits for its answer, and the sweep finds the rest
 _ID = re.compile(r"[0-9a-f]{32}")
 
 
 class S3Extents:
     """Objects at `<prefix>/<shard>/<id>`. The shard is two of the random digits of the id, so that keys spread evenly."""
+
+    is_remote = True
 
     def __init__(
         self,
@@ -128,23 +132,24 @@ class S3Extents:
 
     async def _range(self, extent: str, start: int, end: int, needed: int) -> memoryview:
         try:
-            answer = await within(
-                self.deadline_seconds, obstore.get_async(self._store, self._key(extent), options={"range": (start, end)})
-            )
-            if answer.meta["size"] >= needed:
-                return memoryview(await within(self.deadline_seconds, answer.bytes_async()))
+            found = await within(self.deadline_seconds, self._range_if_there(self._key(extent), start, end, needed))
         except FileNotFoundError:
-            raise ExtentMissing(extent) from None
-        except ExtentsUnavailable:
-            if await self._size(extent) >= needed:  # a range that begins behind the end is an error of the store
-                raise
-        raise ExtentMissing(extent)
+            found = None
+        if found is None:
+            raise ExtentMissing(extent)
+        return found
 
-    async def _size(self, extent: str) -> int:
+    async def _range_if_there(self, key: str, start: int, end: int, needed: int) -> memoryview | None:
+        """None when the object is shorter than needed."""
         try:
-            return (await within(self.deadline_seconds, obstore.head_async(self._store, self._key(extent))))["size"]
+            answer = await obstore.get_async(self._store, key, options={"range": (start, end)})
         except FileNotFoundError:
-            return -1
+            raise
+        except BaseError:
+            if (await obstore.head_async(self._store, key))["size"] >= needed:
+                raise
+            return None  # a range that begins behind the end is an error of the store
+        return memoryview(await answer.bytes_async()) if answer.meta["size"] >= needed else None
 
     async def _put(self, extent: str, data: bytes) -> None:
         await within(self.deadline_seconds, obstore.put_async(self._store, self._key(extent), data, use_multipart=False))
@@ -186,6 +191,7 @@ class S3Writer:
         self._feed: asyncio.Queue[bytes | None] = asyncio.Queue(1)
         self._sending: asyncio.Task[None] | None = None
         self._ended = False
+        self._failed = False
 
     async def write(self, pieces: Sequence[bytes | bytearray] | bytes) -> None:
         assert not self._ended, "the extent was committed or aborted"
@@ -208,6 +214,9 @@ class S3Writer:
             else:
                 await self._progress(None)
                 await within(PARTS_IN_FLIGHT * self._store.deadline_seconds, asyncio.shield(self._sending))
+        except ExtentsUnavailable:
+            self._failed = True
+            raise
         finally:
             self._collected = []
         self._end()
@@ -218,17 +227,20 @@ class S3Writer:
 
     async def _abort(self) -> None:
         sending, was_empty = self._sending, not self.size
+        patience = self._store.deadline_seconds
+        if self._failed:
+            patience = min(patience, ABORT_SECONDS)
         self._collected = []
         self._ended = True
         if sending is not None and not sending.done():
             while not self._feed.empty():
                 self._feed.get_nowait()
             self._feed.put_nowait(None)
-            await asyncio.wait([sending], timeout=self._store.deadline_seconds)
+            await asyncio.wait([sending], timeout=patience)
             sending.cancel()
         if not was_empty or sending is not None:
             with contextlib.suppress(ExtentsUnavailable):  # the sweep finds what could not be removed
-                await self._store._remove(self.id)
+                await within(patience, self._store._remove(self.id))
         self._end()
 
     async def _progress(self, data: bytes | None) -> None:
@@ -241,6 +253,9 @@ class S3Writer:
                 await within(self._store.deadline_seconds, asyncio.shield(self._sending))  # raises what went wrong
             if not queued.done():
                 raise ExtentsUnavailable(f"the S3 store took no bytes for {self._store.deadline_seconds:g} s")
+        except ExtentsUnavailable:
+            self._failed = True
+            raise
         finally:
             queued.cancel()
 

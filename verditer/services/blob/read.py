@@ -52,7 +52,7 @@ async def get_blob(ctx: Context, target: BlobName, request: GetBlob, guard: Guar
             found = await ctx.engine.read(target.scope, lambda tx: look(tx, long=True), long=True)
         assert found is not None
         blob, settings, now, start, length, parts = found
-        body = body_of(ctx, operation.start, parts, length)
+        body = await body_of(ctx, operation.start, parts, length)
     ranged = request.range is not None
     read = BlobRead(
         blob=blob, settings=settings, now=now, version=request.version, start=start, length=length, ranged=ranged, body=body

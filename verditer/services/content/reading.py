@@ -5,7 +5,7 @@ body can be sent for as long as the client takes.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import closing
+from contextlib import aclosing, closing
 
 from verditer.core.records.content import Slice
 from verditer.partition.engine import Transaction
@@ -56,15 +56,19 @@ def _interval_parts(tx: Transaction, content: Content, start: int, end: int) -> 
     return parts
 
 
-def body_of(ctx: Context, since: int, parts: list[ContentPart], length: int) -> "bytes | StoredBody":
-    """The bytes themselves when they are few and need not be waited for. `since` is the tick at which the read began."""
+async def body_of(ctx: Context, since: int, parts: list[ContentPart], length: int) -> "bytes | StoredBody":
+    """The bytes themselves when they are few and need not be waited for. `since` is the tick at which the read began. A remote
+    store has then given the first bytes: one that does not answer is an error, not a body that ends too early."""
     if not parts:
         return b""
     if len(parts) == 1 and isinstance(parts[0], bytes):
         return parts[0]
     if length <= LONG_RANGE and (known := [_bytes_now(ctx, part) for part in parts]) and None not in known:
         return b"".join([one for one in known if one is not None])
-    return StoredBody(ctx, since, parts)
+    body = StoredBody(ctx, since, parts)
+    if ctx.extents.is_remote:
+        await body.begin()
+    return body
 
 
 def _bytes_now(ctx: Context, part: ContentPart) -> bytes | None:
@@ -83,12 +87,19 @@ class StoredBody:
         self._operation = ctx.activity.begin(since)
         self._parts = parts
         self._chunks = self._operation.during(_chunks(ctx, parts))
+        self._first: bytes | None = None  # when it was read before the rest
+
+    async def begin(self) -> None:
+        self._first = await anext(self._chunks, None)
 
     def __aiter__(self) -> "StoredBody":
         return self
 
     async def __anext__(self) -> bytes:
-        return await anext(self._chunks)
+        if self._first is None:
+            return await anext(self._chunks)
+        first, self._first = self._first, None
+        return first
 
     async def aclose(self) -> None:
         await self._chunks.aclose()
@@ -101,6 +112,11 @@ class StoredBody:
         return self._operation.during(self._chunks_and_files())
 
     async def _chunks_and_files(self) -> AsyncGenerator[bytes | ExtentFile, None]:
+        if self._first is not None:
+            async with aclosing(self):
+                async for chunk in self:
+                    yield chunk
+            return
         for part in self._parts:
             file = None
             if isinstance(part, Slice) and part.length >= LONG_SLICE:

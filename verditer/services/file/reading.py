@@ -44,7 +44,7 @@ async def get_file(ctx: Context, target: FilePath, request: GetFile, guard: Guar
             found = await opens.read(ctx, target.scope, lambda tx: read(tx, may_be_long=True), long=True)
         assert found is not None
         answer, parts = found
-        body = body_of(ctx, operation.start, parts, answer.length)
+        body = await body_of(ctx, operation.start, parts, answer.length)
     if not request.range_md5:
         return msgspec.structs.replace(answer, body=body)
     whole = await whole_body(body)

@@ -68,7 +68,7 @@ async def read(ctx: Context, handle: Handle, offset: int, length: int) -> bytes:
         if found is None:
             found = await look(ctx, handle, lambda tx: find(tx, may_be_long=True), long=True)
         assert found is not None
-        return await whole_body(body_of(ctx, operation.start, *found))
+        return await whole_body(await body_of(ctx, operation.start, *found))
 
 
 async def write(ctx: Context, handle: Handle, offset: int, data: bytes | memoryview) -> int:
