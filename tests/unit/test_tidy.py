@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cache
 from http import HTTPStatus
 from pathlib import Path
-from typing import NoReturn, get_type_hints
+from typing import NoReturn, get_args, get_type_hints
 
 import msgspec
 import pytest
@@ -21,9 +21,11 @@ from verditer.core.records.record import Record
 from verditer.flag_parser import parser
 from verditer.rest.headers.fields import HEADER_OF_FIELD
 from verditer.rest.headers.groups import BlobAtTime, HasBlob
+from verditer.rest.http.message import Response
 from verditer.rest.operation import BodyKind, Op
 from verditer.rest.operations.__main__ import FEATURES, SUPPORT, TABLES, feature_of, operations_document, support_table
-from verditer.rest.stages import Decoded
+from verditer.rest.pipeline import Steps
+from verditer.rest.stages import Decoded, IncomingRequest
 from verditer.services.blob.answers import BlobRead, BlobState, BlockLists, PageRanges, Written
 from verditer.web import api, control
 
@@ -152,6 +154,19 @@ def test_a_path_that_does_not_exist_or_may_lead_through_none_is_found() -> None:
     assert not accepts(BlobRead, BlobState)
     assert accepts(HasBlob, BlobState)
     assert not accepts(BlobAtTime, PageRanges)
+
+
+def test_each_step_of_the_pipeline_takes_what_the_one_before_gives() -> None:
+    steps = [get_args(step) for step in get_type_hints(Steps).values()]
+    stages = [(taken, get_args(given)[0]) for [taken], given in steps]
+    assert stages[0][0] is IncomingRequest
+    assert stages[-1][1] is Response
+    assert [given for _, given in stages[:-1]] == [taken for taken, _ in stages[1:]]
+
+
+def test_the_map_lists_the_steps_of_the_pipeline() -> None:
+    listed = re.findall(r"^   \| ([a-z ]+) \|", text_of("docs/MAP.md"), re.MULTILINE)
+    assert [name.replace(" ", "_") for name in listed if name != "step"] == list(Steps._fields)
 
 
 # --- errors ---------------------------------------------------------------------------------------------------------------

@@ -10,9 +10,8 @@ import logging
 import random
 import re
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
-from operator import attrgetter
-from typing import TypeVar
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple, TypeVar
 
 from verditer.core.errors import Code, StorageError
 from verditer.core.grant import Grant
@@ -24,13 +23,27 @@ from verditer.rest.http.message import ClientGone, Request, Response
 from verditer.rest.route_cache import RouteCache
 from verditer.rest.router import Router
 from verditer.rest.service import Service
-from verditer.rest.stages import Accepted, Authorized, BatchScope, Decoded, IncomingRequest, Progress, Routed
+from verditer.rest.stages import (
+    Accepted,
+    AddressedRequest,
+    Authenticated,
+    Authorized,
+    BatchScope,
+    Called,
+    Decoded,
+    IncomingRequest,
+    Progress,
+    Routed,
+    Step,
+)
 from verditer.rest.steps.accept import Acceptance
 from verditer.rest.steps.add_source import Sources
-from verditer.rest.steps.authenticate import Authenticator, check_intent
-from verditer.rest.steps.authorize import authorize
-from verditer.rest.steps.decode import decode
-from verditer.rest.steps.encode import encode_response
+from verditer.rest.steps.authenticate import Authenticator
+from verditer.rest.steps.authorize import authorize, authorize_reading
+from verditer.rest.steps.call import Calling
+from verditer.rest.steps.decode import Decoding
+from verditer.rest.steps.encode import encode
+from verditer.rest.steps.route import Routing
 from verditer.rest.wire_errors import UnknownVersion, invalid_query
 from verditer.services.context import Context
 
@@ -38,6 +51,24 @@ logger = logging.getLogger("verditer")
 T = TypeVar("T")
 Observer = Callable[[IncomingRequest, Response, int, float], None]
 """(stage, response, time of the answer in ticks, duration in seconds)"""
+
+
+class Steps(NamedTuple):
+    """The steps of a request in their order. Each takes the stage that the one before it gives."""
+
+    locate: Step[IncomingRequest, AddressedRequest]
+    accept: Step[AddressedRequest, Accepted]
+    route: Step[Accepted, Routed]
+    authenticate: Step[Routed, Authenticated]
+    authorize: Step[Authenticated, Authorized]
+    decode: Step[Authorized, Decoded]
+    add_source: Step[Decoded, Decoded]
+    call: Step[Decoded, Called]
+    encode: Step[Called, Response]
+
+
+_STEPS_BEFORE = {IncomingRequest: 0, Accepted: 2, Routed: 3, Authorized: 5}
+"""How many steps lead to a stage."""
 
 
 class Pipeline:
@@ -56,22 +87,32 @@ class Pipeline:
     ) -> None:
         """`services_by_port` are the storage ports of this server: copies read from all of them. `grant` is for callers that were
         authenticated already: it replaces what the credentials of a request say."""
-        self._ctx = ctx
-        self._read_only = read_only
         self._faults = faults
         self._now = ctx.engine.now
         self._service = service
         self._observer = observer
         self._request_ids = _request_ids()
-        self._acceptance = Acceptance(ctx, service, product_style=product_style)
-        self._router = Router(service.operations, wrong_verb=service.wrong_verb)
-        self._routes = RouteCache(service, self._router, self._now)
-        self._authenticator = Authenticator(ctx, service, trust=trust, given=grant)
-        endpoints = Endpoints(product_style=product_style, own=service, by_port=services_by_port or {})
-        self._sources = Sources(ctx, self._authenticator, endpoints)
         self._common_headers = CommonHeaders(ctx, service)
-        read = _ARGUMENTS | {"submit": lambda decoded: self._submit}
-        self._arguments = {op.call: tuple(read[name] for name in op.arguments) for op in service.operations}
+        acceptance = Acceptance(ctx, service, product_style=product_style)
+        router = Router(service.operations, wrong_verb=service.wrong_verb)
+        self._routes = RouteCache(ctx, service, router)
+        authenticator = Authenticator(ctx, service, trust=trust, given=grant)
+        endpoints = Endpoints(product_style=product_style, own=service, by_port=services_by_port or {})
+        self._steps = Steps(
+            locate=acceptance.locate,
+            accept=acceptance.accept,
+            route=self._routes.storing_route(Routing(service, router).route),
+            authenticate=authenticator.authenticate,
+            authorize=self._routes.storing_access(authorize_reading if read_only else authorize),
+            decode=Decoding(ctx).decode,
+            add_source=Sources(ctx, authenticator, endpoints).add,
+            call=Calling(ctx, service.operations, self._submit).call,
+            encode=encode,
+        )
+        accepted, authorized = _STEPS_BEFORE[Accepted], _STEPS_BEFORE[Authorized]
+        self._acceptance = self._steps[:accepted]
+        self._admission = {stage: self._steps[count:authorized] for stage, count in _STEPS_BEFORE.items()}
+        self._execution = self._steps[authorized:]
 
     def handle(self, request: Request) -> Awaitable[Response]:
         return self._answer(IncomingRequest(request=request, request_id=next(self._request_ids)))
@@ -109,72 +150,23 @@ class Pipeline:
             self._faults.after(self._service.name, received.request, response)
         return response
 
-    # --- the steps ----------------------------------------------------------------------------------------------------------
-
     async def _run(self, progress: Progress) -> Response:
-        """The steps that decide which operation the caller may call, then those that carry it out."""
+        """The steps that decide which operation the caller may call, from where the cache knows their result, then the others."""
         received = progress.stage
         if received.request.method == "OPTIONS":  # is answered for every path, without credentials
-            return await self._common_headers.preflight(await self._accept(progress))
-        routed = progress.stage = self._routes.find(received) or await self._route(progress)
-        authorized = routed if isinstance(routed, Authorized) else await self._authorize(routed)
+            return await self._common_headers.preflight(await _advance(progress, self._acceptance))
+        progress.stage = self._routes.find(received) or received
+        authorized = await _advance(progress, self._admission[type(progress.stage)])
         if "timeout" in authorized.address.query:
             return await _within_time(authorized.address.query["timeout"], self._execute(authorized))
         return await self._execute(authorized)
 
     async def _execute(self, authorized: Authorized) -> Response:
-        decoded = await self._decode(authorized)
-        if decoded.op.takes_source:
-            decoded = await self._sources.add(decoded)
-        result = await self._call(decoded)
-        return encode_response(decoded, result)
-
-    async def _accept(self, progress: Progress) -> Accepted:
-        located = progress.stage = self._acceptance.locate(progress.stage)
-        accepted = progress.stage = await self._acceptance.accept(located)
-        return accepted
-
-    async def _route(self, progress: Progress) -> Routed:
-        """Find the row of the operation and the resource it acts on."""
-        accepted = await self._accept(progress)
-        request, address = accepted.request, accepted.address
-        level, target = self._service.locate(address, request.headers)
-        op = self._router.find(request, address, level, self._service.verb(request))
-        routed = Routed(
-            request=request,
-            request_id=accepted.request_id,
-            batch=accepted.batch,
-            address=address,
-            version=accepted.version,
-            op=op,
-            target=target,
-        )
-        self._routes.keep(routed)
-        return routed
-
-    async def _authorize(self, routed: Routed) -> Authorized:
-        """Find out who calls, and whether the caller may."""
-        grant = await self._authenticator.grant_of(routed.request, routed.address)
-        if routed.op.needs_intent:
-            check_intent(self._service, routed.request, grant)
-        authorized = authorize(routed, grant)
-        if self._read_only and routed.op.writes:
-            raise StorageError(Code.InsufficientAccountPermissions)
-        self._routes.keep_access(authorized, self._ctx.accounts[routed.address.account])
-        return authorized
-
-    async def _decode(self, authorized: Authorized) -> Decoded:
-        try:
-            return await decode(authorized)
-        except StorageError:
-            if authorized.op.check_target is not None:
-                await authorized.op.check_target(self._ctx, authorized.target)
-            raise
-
-    def _call(self, decoded: Decoded) -> Awaitable[object]:
-        """The function of the row takes what its parameters name."""
-        op = decoded.op
-        return op.call(self._ctx, decoded.target, *[read(decoded) for read in self._arguments[op.call]])
+        stage: Any = authorized  # the types of `Steps` say that the last one is a response
+        for step in self._execution:
+            stage = await step(stage)
+        response: Response = stage
+        return response
 
     def _refused(self, stage: IncomingRequest, error: StorageError) -> Response:
         response = self._service.error(error, stage, self._now())
@@ -183,14 +175,11 @@ class Pipeline:
         return response
 
 
-_ARGUMENTS: dict[str, Callable[[Decoded], object]] = {
-    "request": attrgetter("parameters"),
-    "guard": attrgetter("guard"),
-    "body": attrgetter("request.body"),
-    "grant": attrgetter("grant"),
-    "source": attrgetter("source"),
-    "batch": lambda decoded: decoded,  # a batch answers for the requests in it
-}
+async def _advance(progress: Progress, steps: Iterable[Callable[[Any], Awaitable[Any]]]) -> Any:
+    """Run steps and note each stage that the request reaches."""
+    for step in steps:
+        progress.stage = await step(progress.stage)
+    return progress.stage
 
 
 def _request_ids() -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""A cache around the first steps of the pipeline, for request lines that come again and again.
+"""A cache around the first steps of the pipeline, from locate to authorize, for request lines that come again and again.
 
 Inserts into one table, messages of one queue and listings of one container repeat their request line. Such a line leads to the
 same row and resource each time (locate, accept, route). If it has a shared access signature, it has the same caller too
@@ -7,7 +7,6 @@ and a row that headers decide about cannot be found by its line; neither is kept
 store can change. `docs/decisions/request-caches.md` says what it brings.
 """
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 from verditer.core.caches import BoundedCache
@@ -20,8 +19,8 @@ from verditer.rest.http.message import Request
 from verditer.rest.operation import Level, Op
 from verditer.rest.router import Router
 from verditer.rest.service import Service
-from verditer.rest.stages import Authorized, IncomingRequest, ResourceName, Routed
-from verditer.services.account import Account
+from verditer.rest.stages import Accepted, Authenticated, Authorized, IncomingRequest, ResourceName, Routed, Step
+from verditer.services.context import Context
 
 RequestLine = tuple[str, str, str, str | None, str | None]
 """Verb, target, host, version, and the verb that a POST may stand for."""
@@ -48,13 +47,15 @@ class _Route(NamedTuple):
 class RouteCache:
     """The requests of a batch bypass it, because their version is that of the batch."""
 
-    def __init__(self, service: Service, router: Router, now: Callable[[], int]) -> None:
+    def __init__(self, ctx: Context, service: Service, router: Router) -> None:
+        self._accounts = ctx.accounts
         self._service = service
         self._router = router
-        self._now = now
+        self._now = ctx.engine.now
         self.routes = BoundedCache[RequestLine, _Route](MAX_ENTRIES)
 
     def find(self, received: IncomingRequest) -> Authorized | Routed | None:
+        """The stage that the steps of an equal request led to, if it is known."""
         request = received.request
         route = self.routes.get(_line(request))
         if route is None or received.batch is not None:
@@ -83,7 +84,23 @@ class RouteCache:
             return False
         return True
 
-    def keep(self, routed: Routed) -> None:
+    def storing_route(self, route: Step[Accepted, Routed]) -> Step[Accepted, Routed]:
+        async def route_and_store(accepted: Accepted) -> Routed:
+            routed = await route(accepted)
+            self._store_route(routed)
+            return routed
+
+        return route_and_store
+
+    def storing_access(self, authorize: Step[Authenticated, Authorized]) -> Step[Authenticated, Authorized]:
+        async def authorize_and_store(authenticated: Authenticated) -> Authorized:
+            authorized = await authorize(authenticated)
+            self._store_access(authorized)
+            return authorized
+
+        return authorize_and_store
+
+    def _store_route(self, routed: Routed) -> None:
         """Only if the same line leads to the same route each time. An account may change the version that counts where a request
         names none, so such a request is routed each time."""
         op = routed.op
@@ -94,15 +111,15 @@ class RouteCache:
             return
         self.routes.keep(line, _Route(routed.address, routed.version, op, routed.target, None))
 
-    def keep_access(self, authorized: Authorized, account: Account) -> None:
-        """For a kept line with a signature that names no stored policy, because a write may change a policy."""
+    def _store_access(self, authorized: Authorized) -> None:
+        """For a stored line with a signature that names no stored policy, because a write may change a policy."""
         if authorized.op.route.level in _ONE_OF_MANY or authorized.batch is not None:
             return
         request, address, line = authorized.request, authorized.address, _line(authorized.request)
         route = self.routes.get(line)
         if route is None or scheme_of(request, address) is not CredentialKind.SAS:
             return
-        token = token_of(address, self._service, account)
+        token = token_of(address, self._service, self._accounts[address.account])
         if not token.policy and token.grant is authorized.grant:
             self.routes[line] = route._replace(access=_Access(token, token.grant, authorized.create_only))
 

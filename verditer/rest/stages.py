@@ -1,8 +1,11 @@
 """The stages of a request: what is known after each step of the pipeline, as one immutable struct per step.
 
-Each stage extends the one before, so a step takes exactly the stage it relies on. `Progress` names the last stage that a request
-has reached; the error answer and the request log read it.
+Up to `Decoded` each stage extends the one before, so a step takes exactly the stage it relies on. `Progress` names the last stage
+that a request has reached; the error answer and the request log read it.
 """
+
+from collections.abc import Awaitable, Callable
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
@@ -24,6 +27,11 @@ from verditer.rest.codecs.table.json_format import PLAIN, JsonFormat
 from verditer.rest.http.message import Request
 from verditer.rest.operation import Op
 from verditer.services.copying.sources import CopySource
+
+Taken = TypeVar("Taken")
+Given = TypeVar("Given")
+Step = Callable[[Taken], Awaitable[Given]]
+"""A step of the pipeline: the stage that it takes, and the stage that it gives."""
 
 LATEST_VERSION = "2026-10-06"
 
@@ -64,10 +72,15 @@ class Routed(Accepted, frozen=True, kw_only=True):
     target: ResourceName
 
 
-class Authorized(Routed, frozen=True, kw_only=True):
-    """The caller is known and may call the operation."""
+class Authenticated(Routed, frozen=True, kw_only=True):
+    """The caller is known."""
 
     grant: Grant
+
+
+class Authorized(Authenticated, frozen=True, kw_only=True):
+    """The caller may call the operation."""
+
     create_only: bool  # the caller may create and not overwrite
 
 
@@ -78,6 +91,13 @@ class Decoded(Authorized, frozen=True, kw_only=True):
     format: JsonFormat = PLAIN  # chosen by the row's `accepts`
     parameters: msgspec.Struct | None = None  # the struct that the function calls its request
     source: CopySource | FilePath | None = None  # of a copy or a rename
+
+
+class Called(NamedTuple):
+    """The function of the row has returned."""
+
+    decoded: Decoded
+    result: object  # of the type that the answer of the row takes
 
 
 class Progress(msgspec.Struct):

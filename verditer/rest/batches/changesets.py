@@ -36,7 +36,7 @@ from verditer.rest.errors import odata_error, table_error_text
 from verditer.rest.http.message import Request, Response
 from verditer.rest.operation import BodyKind, Level, Op, Renderer
 from verditer.rest.router import Router
-from verditer.rest.stages import Authorized, Decoded, Routed
+from verditer.rest.stages import Authenticated, Authorized, Decoded
 from verditer.rest.statuses import STATUS
 from verditer.rest.steps.authorize import authorize
 from verditer.rest.steps.decode import check_md5, decode
@@ -152,7 +152,7 @@ class PartParser:
         return template, target
 
     async def _template(self, inner: InnerRequest, level: Level, target: TableResource) -> PartTemplate:
-        part = _authorized(self._router, inner, level, target, self._batch)
+        part = await _authorized(self._router, inner, level, target, self._batch)
         make, render = _CHANGES.get(part.op.call), part.op.answer.body
         if make is None or render is None:
             raise StorageError(Code.InvalidInput)
@@ -166,7 +166,7 @@ async def _query(ctx: Context, router: Router, part: MultipartPart, batch: Decod
     inner = parse_request(part)
     account = batch.address.account
     level, target = locate_path(account, decoded(_path_and_query(inner.target, account)[0]))
-    one = _authorized(router, inner, level, target, batch)
+    one = await _authorized(router, inner, level, target, batch)
     if one.op.writes:
         raise StorageError(Code.InvalidInput)
     if one.op.accepts is not None:
@@ -188,7 +188,7 @@ def _with_content_id(response: Response, request: Request) -> Response:
     return response
 
 
-def _authorized(router: Router, inner: InnerRequest, level: Level, target: TableResource, batch: Decoded) -> Authorized:
+async def _authorized(router: Router, inner: InnerRequest, level: Level, target: TableResource, batch: Decoded) -> Authorized:
     """A part as a request on the batch's connection, with the grant of the batch."""
     outer, address = batch.request, _address(inner.target, batch.address)
     headers = {"host": outer.headers.get("host", ""), "accept": outer.headers.get("accept", ""), "content-length": ""}
@@ -205,16 +205,16 @@ def _authorized(router: Router, inner: InnerRequest, level: Level, target: Table
     op = router.find(request, address, level, tunnelled_verb(request))
     if op.body.kind is BodyKind.EMPTY:  # some clients send a body with a deletion, which is ignored
         request.body = WholeBody(b"")
-    return authorize(
-        Routed(
+    return await authorize(
+        Authenticated(
             request=request,
             request_id=batch.request_id,
             address=address,
             version=batch.version,
             op=op,
             target=target,
-        ),
-        batch.grant,
+            grant=batch.grant,
+        )
     )
 
 

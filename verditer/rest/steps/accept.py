@@ -27,7 +27,7 @@ class Acceptance:
         self._product_style = product_style
         self._logged_versions: set[str] = set()
 
-    def locate(self, received: IncomingRequest) -> AddressedRequest:
+    async def locate(self, received: IncomingRequest) -> AddressedRequest:
         request = received.request
         host, accounts = request.headers.get("host", ""), self._ctx.accounts
         address = parse_address(request.target, host, product_style=self._product_style, accounts=accounts)

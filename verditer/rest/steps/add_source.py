@@ -17,7 +17,8 @@ class Sources:
         self._endpoints = endpoints
 
     async def add(self, decoded: Decoded) -> Decoded:
-        """For an operation that takes one (`Op.takes_source`)."""
+        if not decoded.op.takes_source:
+            return decoded
         rule, renames = decoded.op.source_guard, decoded.op.renames
         if rule is not None:
             source = await copy_source(decoded, rule, self._endpoints, self._authenticator.grant_for_source)

@@ -9,6 +9,7 @@ from verditer.rest.auth import authenticate
 from verditer.rest.auth.oauth import Trust
 from verditer.rest.http.message import Request
 from verditer.rest.service import Service
+from verditer.rest.stages import Authenticated, Routed
 from verditer.rest.steps.accept import no_account
 from verditer.rest.wire_errors import invalid_header, missing_header
 from verditer.services.context import Context
@@ -28,6 +29,21 @@ class Authenticator:
         self._now = ctx.engine.now
         self._read_access = partial(service.policies.read, ctx)
         self._key_value = partial(key_value, ctx)
+
+    async def authenticate(self, routed: Routed) -> Authenticated:
+        grant = await self.grant_of(routed.request, routed.address)
+        if routed.op.needs_intent:
+            check_intent(self._service, routed.request, grant)
+        return Authenticated(
+            request=routed.request,
+            request_id=routed.request_id,
+            batch=routed.batch,
+            address=routed.address,
+            version=routed.version,
+            op=routed.op,
+            target=routed.target,
+            grant=grant,
+        )
 
     def grant_of(self, request: Request, address: Address) -> Awaitable[Grant]:
         """The account of the address exists."""

@@ -15,10 +15,25 @@ from verditer.rest.http.message import Request
 from verditer.rest.operation import BodyKind, Op
 from verditer.rest.stages import Authorized, Decoded
 from verditer.rest.wire_errors import invalid_header, invalid_query, missing_header, missing_query
+from verditer.services.context import Context
 
 _META = "x-ms-meta-"
 _MD5 = "content-md5"
 _HISTORY = ("snapshot", "versionid", "sharesnapshot")
+
+
+class Decoding:
+    def __init__(self, ctx: Context) -> None:
+        self._ctx = ctx
+
+    async def decode(self, authorized: Authorized) -> Decoded:
+        """Where the row says so, a missing target is told before a malformed request."""
+        try:
+            return await decode(authorized)
+        except StorageError:
+            if authorized.op.check_target is not None:
+                await authorized.op.check_target(self._ctx, authorized.target)
+            raise
 
 
 async def decode(authorized: Authorized) -> Decoded:

@@ -7,9 +7,13 @@ import msgspec
 from verditer.rest.codecs import structured
 from verditer.rest.http.message import Response
 from verditer.rest.operation import StreamedContent
-from verditer.rest.stages import Decoded
+from verditer.rest.stages import Called, Decoded
 
 XML = "application/xml"
+
+
+async def encode(called: Called) -> Response:
+    return encode_response(*called)
 
 
 def encode_response(decoded: Decoded, result: object) -> Response:
