@@ -13,15 +13,16 @@ from azure.data.tables import TableServiceClient
 from azure.storage.blob import BlobServiceClient
 from azure.storage.fileshare import ShareServiceClient
 from azure.storage.queue import QueueServiceClient
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, expect, sync_playwright
 
 from tests.conftest import watched
-from tests.rest.running import ADMIN_TOKEN, Running, running
+from tests.rest.running import ADMIN_TOKEN, PATIENCE_SECONDS, Running, running
 
 FLAGS = [
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"),
     *("--disable-component-update", "--disable-sync"),
 ]
+expect.set_options(timeout=PATIENCE_SECONDS * 1000)  # the machine may be busy
 PICTURES = Path(__file__).parents[2] / "docs" / "pictures"
 
 
@@ -65,7 +66,7 @@ def azure(server: Running) -> Azure:
 @pytest.fixture
 def context(browser: Browser) -> Iterator[BrowserContext]:
     context = browser.new_context(viewport={"width": 1280, "height": 800}, accept_downloads=True, color_scheme="light")
-    context.set_default_timeout(15_000)
+    context.set_default_timeout(PATIENCE_SECONDS * 1000)
     yield context
     context.close()
 

@@ -20,6 +20,12 @@ DROPPED = """() => {
   transfer.items.add(new File(["dropped"], "new file.txt", {type: "text/plain"}));
   return transfer;
 }"""
+PASTE = """() => {
+  const clipboardData = new DataTransfer();
+  clipboardData.items.add(new File(["1"], "one.txt", {type: "text/plain"}));
+  clipboardData.items.add(new File(["2"], "two.txt", {type: "text/plain"}));
+  document.body.dispatchEvent(new ClipboardEvent("paste", {clipboardData, bubbles: true}));
+}"""
 PNG = base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==")
 
 
@@ -31,10 +37,10 @@ def test_a_container_is_created_searched_and_deleted(page: Page, azure: Azure) -
     visit(page, f"{ACCOUNT}/blob")
     page.get_by_role("button", name="New container").first.click()
     page.get_by_label("Name").fill("Not Valid")
-    page.get_by_role("button", name="OK").click()
+    page.get_by_role("button", name="Create").click()
     expect(page.get_by_role("alert")).to_contain_text("invalid characters")
     page.get_by_label("Name").fill("made-here")
-    page.get_by_role("button", name="OK").click()
+    page.get_by_role("button", name="Create").click()
     expect(page.get_by_role("heading", name="made-here")).to_be_visible()
     assert azure.blobs.get_container_client("made-here").exists()
     page.get_by_role("button", name="Delete container").click()
@@ -72,6 +78,61 @@ def test_files_are_dropped_into_a_folder(page: Page, azure: Azure) -> None:
     expect(page.locator("tbody tr.row")).to_have_text(re.compile("^er/"))
 
 
+def test_several_files_are_pasted(page: Page, azure: Azure) -> None:
+    container = azure.blobs.create_container("pasted")
+    show(page, "pasted")
+    expect(page.locator("#main")).to_contain_text("This container is empty")
+    page.evaluate(PASTE)
+    expect(page.get_by_text("2 files uploaded.")).to_be_visible()
+    expect(page.locator("tbody tr.row")).to_have_text([re.compile("one.txt"), re.compile("two.txt")])
+    assert container.download_blob("two.txt").readall() == b"2"
+
+
+@pytest.mark.parametrize(("answer", "stored"), [("Cancel", b"old"), ("Replace", b"new")])
+def test_nothing_is_replaced_without_a_question(page: Page, azure: Azure, tmp_path: Path, answer: str, stored: bytes) -> None:
+    container = azure.blobs.create_container(f"replace-{answer.lower()}")
+    container.upload_blob("there.txt", b"old")
+    for name in ("there.txt", "fresh.txt"):
+        (tmp_path / name).write_bytes(b"new")
+    show(page, container.container_name)
+    with page.expect_file_chooser() as chooser:
+        page.get_by_role("button", name="Upload").click()
+    chooser.value.set_files([tmp_path / "there.txt", tmp_path / "fresh.txt"])
+    expect(page.get_by_role("dialog")).to_contain_text("there.txt exists already")
+    page.get_by_role("dialog").get_by_role("button", name=answer).click()
+    expect(page.get_by_text("uploaded.")).to_be_visible()
+    assert container.download_blob("there.txt").readall() == stored
+    assert container.download_blob("fresh.txt").readall() == b"new"
+
+
+def test_an_upload_is_cancelled(page: Page, azure: Azure, tmp_path: Path) -> None:
+    container = azure.blobs.create_container("cancelled")
+    (tmp_path / "a.txt").write_bytes(b"x")
+    show(page, "cancelled")
+    page.route("**/storage/blob/**/a.txt", lambda route: route.continue_() if route.request.method == "HEAD" else None)
+    with page.expect_file_chooser() as chooser:
+        page.get_by_role("button", name="Upload").click()
+    chooser.value.set_files(tmp_path / "a.txt")
+    page.get_by_role("button", name="Cancel the upload of a.txt").click()
+    expect(page.get_by_text("1 of 1 uploads failed.")).to_be_visible()
+    expect(page.locator(".uploads")).to_be_empty()
+    assert list(container.list_blobs()) == []
+
+
+def test_a_refused_upload_says_why_until_it_is_dismissed(page: Page, azure: Azure, tmp_path: Path) -> None:
+    blob = azure.blobs.create_container("refused").upload_blob("a.txt", b"old")
+    blob.acquire_lease(-1)
+    (tmp_path / "a.txt").write_bytes(b"new")
+    show(page, "refused")
+    with page.expect_file_chooser() as chooser:
+        page.get_by_role("button", name="Upload").click()
+    chooser.value.set_files(tmp_path / "a.txt")
+    page.get_by_role("button", name="Replace").click()
+    expect(page.locator(".uploads")).to_contain_text("There is currently a lease on the blob")
+    page.get_by_role("button", name="Cancel the upload of a.txt").click()
+    expect(page.locator(".uploads")).to_be_empty()
+
+
 def test_a_blob_is_downloaded(page: Page, azure: Azure) -> None:
     azure.blobs.create_container("downloads").upload_blob("name with ü.txt", b"content")
     show(page, "downloads", "name with ü.txt", "Preview")
@@ -88,6 +149,7 @@ def test_a_blob_is_downloaded(page: Page, azure: Azure) -> None:
         ("a.json", b'{"a":[1,2]}', "application/json", '"a": [\n    1,'),
         ("wrong.json", b'{"a":', "application/json", "Not valid JSON"),
         ("a.csv", b'name,note\n"O""Brien","a, b"\n', "text/csv", 'O"Brien'),
+        ("long.csv", b"number\n" + b"7\n" * 501, "text/csv", "The first 500 of 501 rows."),
         ("a.bin", b"\0\1", "application/octet-stream", "There is no preview"),
         ("empty", b"", "text/plain", "It is empty"),
         ("page.html", b"<script>document.title='run'</script>", "text/html", "<script>document.title='run'</script>"),
@@ -133,6 +195,21 @@ def test_metadata_tags_properties_and_tier_are_edited(page: Page, azure: Azure) 
     found = blob.get_blob_properties()
     assert (found.metadata, found.content_settings.content_type, found.blob_tier) == ({"old": "2"}, "text/markdown", "Cool")
     assert blob.get_blob_tags() == {"stage": "a+b=c"}
+    assert found.content_settings.cache_control is None
+
+
+def test_the_stored_cache_control_is_shown_and_kept(page: Page, azure: Azure) -> None:
+    """The answers of the admin port have a Cache-Control of their own, which is not the blob's."""
+    settings = ContentSettings(cache_control="max-age=60", content_type="text/plain")
+    blob = azure.blobs.create_container("cached").upload_blob("a.txt", b"x", content_settings=settings)
+    show(page, "cached", "a.txt", "Properties")
+    page.get_by_role("button", name="Edit properties").click()
+    expect(page.get_by_label("Cache-Control")).to_have_value("max-age=60")
+    page.get_by_label("Content-Type").fill("text/markdown")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_text("Properties saved.")).to_be_visible()
+    found = blob.get_blob_properties().content_settings
+    assert (found.cache_control, found.content_type) == ("max-age=60", "text/markdown")
 
 
 def test_a_change_by_another_client_is_not_overwritten(page: Page, azure: Azure) -> None:
@@ -192,7 +269,7 @@ def test_a_blob_is_copied_and_deleted(page: Page, azure: Azure) -> None:
     show(page, "copies", "a b.txt", "Properties")
     page.get_by_role("button", name="Copy to…").click()
     page.get_by_label("Container and name of the copy").fill("copies/deep/ü copy.txt")
-    page.get_by_role("button", name="OK").click()
+    page.get_by_role("button", name="Copy", exact=True).click()
     expect(page.get_by_text("Copied.")).to_be_visible()
     assert container.download_blob("deep/ü copy.txt").readall() == b"content"
     page.locator("#detail").get_by_role("button", name="Delete").click()

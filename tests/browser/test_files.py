@@ -16,10 +16,10 @@ def test_files_are_uploaded_downloaded_renamed_and_deleted(page: Page, azure: Az
     visit(page, f"{ACCOUNT}/file")
     page.get_by_role("button", name="New share").first.click()
     page.get_by_label("Name").fill("work")
-    page.get_by_role("button", name="OK").click()
+    page.get_by_role("button", name="Create").click()
     page.get_by_role("button", name="New directory").click()
     page.get_by_label("Name").fill("plans")
-    page.get_by_role("button", name="OK").click()
+    page.get_by_role("button", name="Create").click()
     page.get_by_role("link", name="plans/").click()
     content = bytes(range(256)) * 20_000  # 5 MB: two ranges
     (tmp_path / "large file.bin").write_bytes(content)
@@ -36,7 +36,7 @@ def test_files_are_uploaded_downloaded_renamed_and_deleted(page: Page, azure: Az
     page.get_by_role("tab", name="Properties").click()
     page.get_by_role("button", name="Rename…").click()
     page.get_by_label("New path in this share").fill("plans/renamed ü.bin")
-    page.get_by_role("button", name="OK").click()
+    page.get_by_role("button", name="Rename").click()
     expect(page.locator("#detail h1")).to_have_text("renamed ü.bin")
     assert [each.name for each in share.list_directories_and_files("plans")] == ["renamed ü.bin"]
     page.locator("#detail").get_by_role("button", name="Edit metadata").click()

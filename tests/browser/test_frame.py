@@ -9,6 +9,7 @@ from playwright.sync_api import BrowserContext, Page, expect
 from tests.browser.conftest import PICTURES, Azure, opened, visit
 from tests.rest.running import ADMIN_TOKEN, Running, running
 from verditer.config import AdminPort
+from verditer.serving.sockets import ListenAddress
 
 ACCOUNT = "devstoreaccount1"
 
@@ -51,8 +52,7 @@ def test_a_page_of_another_origin_reads_and_changes_nothing(
 
 def test_addresses_of_nothing_say_so(page: Page, azure: Azure) -> None:
     visit(page, f"{ACCOUNT}/blob/absent")
-    expect(page.get_by_role("alert")).to_contain_text("The specified container does not exist.")
-    expect(page.locator(".more")).to_contain_text("could not be loaded")
+    expect(page.locator("#main .more")).to_contain_text("could not be loaded: The specified container does not exist.")
     azure.blobs.create_container("absent")
     page.get_by_role("button", name="Try again").click()
     expect(page.locator("#main")).to_contain_text("This container is empty")
@@ -83,14 +83,59 @@ def test_the_keyboard_is_enough(page: Page, azure: Azure) -> None:
     page.keyboard.press("/")
     page.keyboard.type("keys-")
     expect(page.locator("tbody tr.row")).to_have_text([re.compile("keys-a"), re.compile("keys-b")])
-    page.locator("tbody tr.row").first.focus()
+    page.keyboard.press("ArrowDown")
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", name="keys-b")).to_be_visible()
     page.keyboard.press("?")
     expect(page.get_by_role("dialog")).to_contain_text("next and previous row")
+    expect(page.get_by_role("dialog").get_by_role("button")).to_have_text("Close")
     page.keyboard.press("Escape")
     expect(page.get_by_role("dialog")).to_have_count(0)
+
+
+def test_the_keyboard_goes_from_a_row_to_its_details_and_back(page: Page, azure: Azure) -> None:
+    container = azure.blobs.create_container("keys")
+    for name in ("a.txt", "b.txt"):
+        container.upload_blob(name, b"text")
+    visit(page, f"{ACCOUNT}/blob/keys")
+    page.locator("tbody tr.row").nth(1).wait_for()
+    for key in ("j", "j", "Enter"):
+        page.keyboard.press(key)
+    expect(page.locator("#detail h1")).to_have_text("b.txt")
+    page.keyboard.press("ArrowRight")
+    expect(page.get_by_role("tab", name="Preview")).to_be_focused()
+    page.keyboard.press("ArrowRight")
+    expect(page.get_by_role("tab", name="Properties")).to_have_attribute("aria-selected", "true")
+    page.keyboard.press("Escape")
+    expect(page.locator("#detail")).to_be_hidden()
+    expect(page.locator("tbody tr.row").nth(1)).to_be_focused()
+
+
+def test_a_narrow_window_has_a_menu(page: Page, azure: Azure) -> None:
+    azure.blobs.create_container("narrow").upload_blob("a.txt", b"text")
+    page.set_viewport_size({"width": 480, "height": 800})
+    expect(page.locator("#side")).to_be_hidden()
+    page.get_by_role("button", name="Menu").click()
+    page.locator("#side").get_by_role("link", name="Blob containers").click()
+    expect(page.locator("#side")).to_be_hidden()
+    page.get_by_text("narrow", exact=True).click()
+    page.get_by_text("a.txt", exact=True).click()
+    expect(page.locator("#detail h1")).to_have_text("a.txt")
+    assert page.evaluate("document.documentElement.scrollWidth") == 480
+
+
+@pytest.mark.parametrize("token", [ADMIN_TOKEN, "another-token-of-the-tests"])
+def test_a_page_says_that_the_server_is_gone_until_it_is_back(context: BrowserContext, tmp_path: Path, token: str) -> None:
+    with running(tmp_path, in_memory=True) as server:
+        page = opened(context, server)
+        ports = {"admin": ListenAddress(port=server.admin_port), "blob": ListenAddress(port=0), "table": ListenAddress(port=0)}
+    expect(page.get_by_text("The server does not answer.")).to_be_visible()
+    with running(tmp_path, in_memory=True, ports=ports, admin=AdminPort(token=token)):
+        if token == ADMIN_TOKEN:
+            expect(page.locator("#lost")).to_be_hidden()
+        else:
+            expect(page.locator("#lost")).to_contain_text("The session has ended. Open the link")
 
 
 def test_every_control_has_a_name_for_screen_readers(page: Page, azure: Azure) -> None:

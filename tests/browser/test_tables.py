@@ -78,7 +78,7 @@ def test_an_entity_is_created_and_deleted(page: Page, azure: Azure) -> None:
     visit(page, f"{ACCOUNT}/table")
     page.get_by_role("button", name="New table").first.click()
     page.get_by_label("Name").fill("Made")
-    page.get_by_role("button", name="OK").click()
+    page.get_by_role("button", name="Create").click()
     page.get_by_role("button", name="New entity").click()
     page.get_by_label("PartitionKey").fill("p")
     page.get_by_label("RowKey").fill("r")

@@ -66,12 +66,12 @@ class Running:
 @contextmanager
 def running(location: Path, *, in_memory: bool = False, database: str | None = None, **settings: Any) -> Iterator[Running]:
     usual: dict[str, Any] = {"silent": True, "test_control": True, "grace_seconds": 1.0, "admin": AdminPort(token=ADMIN_TOKEN)}
+    usual["ports"] = {row.name: ListenAddress(port=0) for row in PORTS}
     settings = usual | settings
     config = Config(
         location=location,
         in_memory=in_memory,
         database=database,
-        ports={row.name: ListenAddress(port=0) for row in PORTS},
         **settings,
     )
     loop = uvloop.new_event_loop()

@@ -179,7 +179,9 @@ def test_what_users_store_cannot_become_a_page(server: Running) -> None:
     assert answer.headers["content-disposition"] == "attachment; filename*=UTF-8''page.html"
     assert answer.headers["x-content-type-options"] == "nosniff"
     assert answer.headers["cross-origin-resource-policy"] == "same-origin"
-    assert ask(server, f"{box}/page.html", "HEAD").headers["content-disposition"] == "inline"
+    facts = ask(server, f"{box}/page.html", "HEAD").headers
+    assert (facts["content-disposition"], facts["cache-control"]) == ("inline", "public")
+    assert answer.headers["cache-control"] == "no-store"
 
 
 def test_the_start_message_has_the_link(server: Running) -> None:

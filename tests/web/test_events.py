@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import msgspec
+import pytest
 from azure.core import MatchConditions
 from azure.core.exceptions import ResourceModifiedError
 from azure.storage.blob import BlobServiceClient
@@ -16,6 +18,8 @@ from tests.rest.running import ADMIN, PATIENCE_SECONDS, Running, running
 from tests.simulation.servers import Server
 from verditer.services.account import DEVELOPMENT_ACCOUNT as ACCOUNT
 from verditer.services.account import DEVELOPMENT_KEY
+from verditer.serving.request_summary import RequestSummary
+from verditer.web.events import _changes
 
 Events = Iterator[tuple[str, Any]]
 
@@ -135,3 +139,52 @@ def test_the_feed_shows_the_requests_of_every_worker(tmp_path: Path) -> None:
 def _blob_client(server: Server) -> BlobServiceClient:
     url = f"http://127.0.0.1:{server.port}/{ACCOUNT}"
     return BlobServiceClient(url, credential={"account_name": ACCOUNT, "account_key": DEVELOPMENT_KEY}, retry_total=0)
+
+
+@pytest.mark.parametrize(
+    ("service", "request_line", "lists"),
+    [
+        ("blob", "PUT /box", ["", "box"]),
+        ("blob", "PUT /box/a%20b", ["box"]),
+        ("blob", "DELETE /box/folder/a", ["box"]),
+        ("blob", "GET /box/a", []),
+        ("blob", "PUT /boxes/a", []),
+        ("table", "PUT /box(PartitionKey='a',RowKey='b/c')", ["box"]),
+        ("table", "POST /$batch", ["", "box"]),
+        ("table", "DELETE /Tables('box')", [""]),
+    ],
+)
+def test_a_page_is_told_of_requests_that_may_change_its_list(service: str, request_line: str, lists: list[str]) -> None:
+    done = _request(service, request_line)
+    assert [name for name in ("", "box") if _changes(done, service, [ACCOUNT, *filter(None, [name])])] == lists
+    assert not _changes(done, "queue", [ACCOUNT, "box"])
+    assert not _changes(msgspec.structs.replace(done, status=409), service, [ACCOUNT, "box"])
+    host_style = msgspec.structs.replace(done, path=done.path.removeprefix(f"/{ACCOUNT}"))
+    assert _changes(host_style, service, [ACCOUNT, "box"]) == ("box" in lists)
+
+
+def _request(service: str, text: str) -> RequestSummary:
+    method, _, path = text.partition(" ")
+    fields: dict[str, Any] = {"bytes_in": 0, "bytes_out": 0, "seconds": 0.0, "request_id": "", "client": "", "time": 0}
+    path = f"/{ACCOUNT}{path}"
+    return RequestSummary(service=service, operation=None, method=method, path=path, status=201, error_code=None, **fields)
+
+
+def test_a_change_over_smb_changes_lists_of_files() -> None:
+    written = msgspec.structs.replace(_request("smb", "Write "), operation="Write", status="SUCCESS")
+    read = msgspec.structs.replace(written, operation="Read")
+    assert _changes(written, "file", [ACCOUNT, "share"])
+    assert not _changes(read, "file", [ACCOUNT, "share"])
+    assert not _changes(written, "blob", [ACCOUNT, "share"])
+
+
+def test_a_change_before_the_page_was_opened_is_not_told(tmp_path: Path) -> None:
+    with running(tmp_path, in_memory=True) as server:
+        blobs(server).create_container("before")
+        query = f"topics=changes,metrics&service=blob&account={ACCOUNT}&list="
+        with watching(server.admin_port, query) as events:
+            assert next(events)[0] == "metrics"
+            blobs(server).create_container("after")
+            while (name := next(events)[0]) == "metrics":
+                pass
+            assert name == "changed"

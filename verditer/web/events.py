@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Mapping
+from urllib.parse import unquote
 
 from verditer.core.dates import iso
 from verditer.core.errors import StorageError
@@ -11,6 +12,7 @@ from verditer.services.context import Context
 from verditer.services.inspection import inspect
 from verditer.serving.metrics import Metrics
 from verditer.serving.request_feed import FeedEntry, RequestFeed
+from verditer.serving.request_summary import RequestSummary
 from verditer.web.answers import json_answer
 from verditer.web.refusals import sentence
 from verditer.web.shown import show_inspection
@@ -18,6 +20,9 @@ from verditer.web.shown import show_inspection
 TICK_SECONDS = 0.25
 METRICS_EVERY, OBJECT_EVERY, OBJECT_ALWAYS, ALIVE_EVERY = 4, 2, 8, 40  # ticks
 MAX_STREAMS = 100
+_READS = ("GET", "HEAD", "OPTIONS")
+_SERVICES = {"smb": "file"}  # the service whose data a front end changes, where its name is another
+_SMB_WRITES = ("Create", "Write", "SetInfo", "Close")  # what may change a listing
 
 
 class Events:
@@ -45,6 +50,8 @@ class Events:
             sources.append(self._feed_source())
         if "metrics" in topics:
             sources.append(self._metrics_source)
+        if "changes" in topics:
+            sources.append(self._changes_source(query))
         watched = _Watched(self._ctx, query) if "path" in query else None
         self._streams += 1
         try:
@@ -79,6 +86,18 @@ class Events:
 
         return newer
 
+    def _changes_source(self, query: Mapping[str, str]) -> Callable[[int], list[bytes]]:
+        """Tells a page that shows a list when requests since then may have changed it: the page reads the list again."""
+        service, place = query.get("service", ""), [query.get("account", ""), *filter(None, [query.get("list", "")])]
+        seen: dict[int, int] = {}
+        self._feed.newer_than(seen)
+
+        def newer(tick: int) -> list[bytes]:
+            entries = self._feed.newer_than(seen)
+            return [_event("changed", {})] if any(_changes(entry.request, service, place) for entry in entries) else []
+
+        return newer
+
     def _metrics_source(self, tick: int) -> list[bytes]:
         if tick % METRICS_EVERY:
             return []
@@ -105,6 +124,23 @@ class _Watched:
             return None
         self._sent = same
         return _event("object", document)
+
+
+def _changes(request: RequestSummary, service: str, place: list[str]) -> bool:
+    """Whether a request may have changed what a list shows. `place` is [account] for the list of its containers, queues, tables
+    or shares, and [account, name] for the contents of one."""
+    if _SERVICES.get(request.service, request.service) != service:
+        return False
+    if isinstance(request.status, str):  # over SMB
+        return request.operation in _SMB_WRITES and request.status == "SUCCESS"
+    if request.method in _READS or request.status >= 300:
+        return False
+    account, *names = unquote(request.path).strip("/").split("/")
+    if account != place[0]:  # the account is in the host name, which the summary does not have
+        account, names = place[0], [account, *names]
+    if len(place) == 1:
+        return len(names) == 1
+    return bool(names) and names[0].partition("(")[0] in (place[1], "$batch")
 
 
 def _show(entry: FeedEntry) -> dict[str, object]:

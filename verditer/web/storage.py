@@ -42,7 +42,9 @@ class Storage:
 
 def _guarded(request: Request, response: Response) -> Response:
     kept = [(name, value) for name, value in response.headers if name.lower() not in _DROPPED or request.method == "HEAD"]
-    extra = [*_GUARDS, ("Cache-Control", "no-store")]
+    extra = list(_GUARDS)
+    if request.method != "HEAD":  # the answer to HEAD has the Cache-Control that is stored, which the page shows and edits
+        extra.append(("Cache-Control", "no-store"))
     if request.method == "GET":
         name = unquote(request.target.partition("?")[0]).rstrip("/").rpartition("/")[2]
         extra.append(("Content-Disposition", f"attachment; filename*=UTF-8''{quote(name, safe='')}"))

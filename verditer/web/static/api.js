@@ -29,7 +29,7 @@ export function storage(method, place, { query = {}, headers = {}, ...rest } = {
 export const xml = (method, place, options) => storage(method, place, { ...options, type: "document" });
 
 // XMLHttpRequest, since it parses XML without touching HTML and reports the progress of uploads.
-export function send(method, target, { headers = {}, body = null, type = "text", progress = null } = {}) {
+export function send(method, target, { headers = {}, body = null, type = "text", progress = null, signal = null } = {}) {
   return new Promise((resolve, reject) => {
     const request = new XMLHttpRequest();
     request.open(method, target);
@@ -39,6 +39,8 @@ export function send(method, target, { headers = {}, body = null, type = "text",
       if (value !== undefined && value !== null && value !== "") request.setRequestHeader(name, value);
     }
     if (progress) request.upload.onprogress = (event) => progress(event.loaded);
+    signal?.addEventListener("abort", () => request.abort());
+    request.onabort = () => reject(new Refused(0, "", "Cancelled."));
     request.onerror = () => reject(new Refused(0, "", "The server does not answer."));
     request.onload = async () => {
       const answer = { status: request.status, header: (name) => request.getResponseHeader(name), request };
@@ -79,17 +81,47 @@ export function nameOf(element) {
   return name?.getAttribute("Encoded") === "true" ? decodeURIComponent(name.textContent) : name?.textContent ?? "";
 }
 
-// A stream of events. It is closed while the tab is hidden: browsers allow six connections to a host, over all tabs.
-export function watch(query, handlers) {
-  let source = null;
-  const open = () => {
-    if (source || document.hidden) return;
-    source = new EventSource(`/api/events?${new URLSearchParams(query)}`);
-    for (const [name, handler] of Object.entries(handlers)) source.addEventListener(name, (event) => handler(JSON.parse(event.data)));
-  };
-  const close = () => { source?.close(); source = null; };
-  const changed = () => (document.hidden ? close() : open());
-  document.addEventListener("visibilitychange", changed);
-  open();
-  return () => { document.removeEventListener("visibilitychange", changed); close(); };
+// One stream of events serves everything on the page. It is closed while the tab is hidden: browsers allow six connections to a
+// host, over all tabs. `onopen` is called whenever the stream begins: what changed before was not heard.
+const watchers = new Set();
+let source = null;
+
+export function watch(query, handlers, onopen = () => {}) {
+  const watcher = { query, handlers, onopen };
+  watchers.add(watcher);
+  reopen();
+  return () => { watchers.delete(watcher); reopen(); };
+}
+
+// Tells a page that a list of containers, queues, tables, shares or of their contents may have changed.
+export const watchList = (service, account, list, changed) =>
+  watch({ topics: "changes", service, account, list }, { changed }, changed);
+
+function reopen() {
+  source?.close();
+  source = null;
+  if (document.hidden || !watchers.size) return;
+  const queries = [...watchers].map((each) => each.query);
+  const topics = [...new Set(queries.flatMap((each) => each.topics?.split(",") ?? []))].join(",");
+  const opened = new EventSource(`/api/events?${new URLSearchParams({ ...Object.assign({}, ...queries), topics })}`);
+  source = opened;
+  opened.onopen = () => { showConnection(""); watchers.forEach((each) => each.onopen()); };
+  opened.onerror = () => lost(opened);
+  for (const name of ["requests", "metrics", "object", "changed"]) {
+    opened.addEventListener(name, (event) => watchers.forEach((each) => each.handlers[name]?.(JSON.parse(event.data))));
+  }
+}
+
+document.addEventListener("visibilitychange", reopen);
+
+const AGAIN = 3000; // milliseconds until a refused stream is tried again
+const showConnection = (problem) => document.dispatchEvent(new CustomEvent("connection", { detail: problem }));
+
+// The browser tries again by itself unless the server refused the stream; then an ordinary request tells the reason.
+async function lost(stream) {
+  if (stream !== source) return;
+  showConnection("The server does not answer. What is shown may be old.");
+  if (stream.readyState !== EventSource.CLOSED) return;
+  await get("overview").catch((error) => showConnection(error.message));
+  setTimeout(() => { if (stream === source) reopen(); }, AGAIN);
 }

@@ -37,9 +37,8 @@ export function remember(query) {
 
 export function showDetail(title, content, { onclose = () => {} } = {}) {
   closeDetail();
-  const close = () => { closeDetail(); };
   $("#detail").replaceChildren(h("div", { class: "head" }, h("h1", {}, title),
-    h("button", { type: "button", class: "icon", "aria-label": "Close", title: "Close (Esc)", onclick: close }, "×")), content);
+    h("button", { type: "button", class: "icon", "aria-label": "Close", title: "Close (Esc)", onclick: leaveDetail }, "×")), content);
   $("#detail").hidden = false;
   $("#detail").onclosed = onclose;
 }
@@ -51,12 +50,23 @@ export function closeDetail() {
   detail.replaceChildren();
 }
 
+// The keyboard goes on where it was: at the row whose details were shown.
+function leaveDetail() {
+  closeDetail();
+  remember({ show: "", tab: "" });
+  $("#main tr[aria-selected]")?.focus();
+}
+
 // A tab is drawn when it is chosen; what it returns, if anything, is called when it is left.
 export function tabs(entries, chosen, remembered) {
   const panel = h("div", { role: "tabpanel" });
   let end = null;
   const stop = () => { end?.(); end = null; };
   const buttons = entries.map(([name, draw]) => h("button", { type: "button", role: "tab", onclick: () => choose(name, draw) }, name));
+  const step = (event) => {
+    const to = buttons[buttons.indexOf(event.target) + ({ ArrowRight: 1, ArrowLeft: -1 }[event.key] ?? NaN)];
+    if (to) { to.focus(); to.click(); event.preventDefault(); }
+  };
   async function choose(name, draw) {
     stop();
     buttons.forEach((each) => each.setAttribute("aria-selected", each.textContent === name));
@@ -70,7 +80,7 @@ export function tabs(entries, chosen, remembered) {
   }
   const first = entries.find(([name]) => name === chosen) ?? entries[0];
   choose(...first);
-  return { element: h("div", {}, h("div", { class: "tabs", role: "tablist" }, buttons), panel), stop };
+  return { element: h("div", {}, h("div", { class: "tabs", role: "tablist", onkeydown: step }, buttons), panel), stop };
 }
 
 function drawSide(parts) {
@@ -93,7 +103,7 @@ function drawTop(parts, query) {
   if (parts[0] === "live" && parts.length === 1) crumbs.push(h("span", {}, "Live requests"));
   else if (parts.length) {
     const [account, service, name] = parts;
-    crumbs.push(h("span", { class: "dim" }, account));
+    crumbs.push(h("a", { href: link([account]) }, account));
     if (service) crumbs.push(h("a", { href: link([account, service]) }, SERVICES[service] ?? service));
     if (name) crumbs.push(h("a", { href: link([account, service, name]) }, name));
     const folders = (query.prefix ?? "").split("/").slice(0, -1);
@@ -102,7 +112,7 @@ function drawTop(parts, query) {
   }
   crumbs[crumbs.length - 1].setAttribute("aria-current", "location");
   const trail = crumbs.flatMap((each, number) => (number ? [h("span", { class: "sep", "aria-hidden": "true" }, "/"), each] : [each]));
-  $("#top").replaceChildren(h("nav", { "aria-label": "Breadcrumbs" }, trail),
+  $("#top").replaceChildren(h("button", { type: "button", class: "icon menu", "aria-label": "Menu", onclick: () => document.body.classList.toggle("menu") }, "☰"), h("nav", { "aria-label": "Breadcrumbs" }, trail),
     button("Keys", showKeys, "icon"), button("Theme", switchTheme, "icon"));
 }
 
@@ -110,6 +120,7 @@ async function draw() {
   leave.forEach((each) => each());
   leave = [];
   closeDetail();
+  document.body.classList.remove("menu");
   const { parts, query } = place();
   const main = $("#main");
   const [account, service, name, ...rest] = parts;
@@ -144,25 +155,39 @@ const showKeys = () => ask("Keyboard", facts([
   [h("kbd", {}, "/"), "search or filter"],
   [h("span", {}, h("kbd", {}, "↓"), " ", h("kbd", {}, "↑")), "next and previous row (also j and k)"],
   [h("kbd", {}, "Enter"), "open the row"],
-  [h("kbd", {}, "Esc"), "close the details"],
+  [h("kbd", {}, "→"), "from a row to its details"],
+  [h("kbd", {}, "Esc"), "close the details, back to the row"],
   [h("kbd", {}, "u"), "upload"],
   [h("kbd", {}, "o"), "overview"],
   [h("kbd", {}, "l"), "live requests"],
   [h("kbd", {}, "?"), "this help"],
-]), { confirm: "Close" });
+]), { confirm: "Close", cancel: "" });
 
 function onKey(event) {
-  if (event.target.closest("input, textarea, select, dialog") || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("dialog")) return;
+  const rows = () => $("#main tr.row[aria-selected]") ?? $("#main tr.row");
+  if (event.key === "ArrowDown" && event.target.matches("#main input[type=search]")) { rows()?.focus(); event.preventDefault(); }
+  if (event.target.closest("input, textarea, select")) return;
+  const first = () => { if (event.target.closest("tr.row, #detail, #side") === null) rows()?.focus(); };
   const actions = {
+    ArrowDown: first, j: first,
+    ArrowRight: () => { if (event.target.closest("tr.row")) $("#detail:not([hidden]) [role=tab][aria-selected=true]")?.focus(); },
     "/": () => $("#main input[type=search], #main input.filter")?.focus(), "?": showKeys, o: () => go([]), l: () => go(["live"]),
-    u: () => $("#main [data-key=u]")?.click(), Escape: () => { closeDetail(); remember({ show: "", tab: "" }); },
+    u: () => $("#main [data-key=u]")?.click(), Escape: leaveDetail,
   };
-  if (!actions[event.key]) return;
-  event.preventDefault();
+  if (!actions[event.key] || event.defaultPrevented) return;
+  if (!event.key.startsWith("Arrow")) event.preventDefault();
   actions[event.key]();
 }
 
+// What is shown gets old while nothing arrives, so it says so.
+function showConnection({ detail: problem }) {
+  $("#lost").textContent = problem;
+  $("#lost").hidden = !problem;
+}
+
 async function start() {
+  document.addEventListener("connection", showConnection);
   const theme = localStorage.getItem("theme");
   if (theme) document.documentElement.dataset.theme = theme;
   if (new URLSearchParams(location.search).has("token")) history.replaceState(null, "", `/${location.hash}`); // not into the history

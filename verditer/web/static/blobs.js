@@ -1,14 +1,14 @@
 // Containers and blobs.
 
-import { child, listed, nameOf, storage, storagePath, xml } from "./api.js";
+import { child, listed, nameOf, storage, storagePath, watchList, xml } from "./api.js";
 import { go, link, remember, showDetail, tabs } from "./app.js";
-import { ask, button, bytes, confirmed, empty, facts, field, guarded, h, moment, pairs, toast } from "./dom.js";
+import { ask, button, bytes, confirmed, empty, facts, field, guarded, h, icon, moment, pairs, toast } from "./dom.js";
 import { concurrency } from "./inspect.js";
 import { pagedList } from "./list.js";
 import { preview } from "./preview.js";
-import { newName, serviceList } from "./service.js";
+import { newName, searchField, serviceList } from "./service.js";
 import { sharing } from "./share.js";
-import { acceptDrops, chooseFiles, uploader } from "./uploads.js";
+import { acceptFiles, chooseFiles, uploader } from "./uploads.js";
 
 const PAGE = 200;
 const BLOCK = 8 * 1024 * 1024;
@@ -33,23 +33,22 @@ export function blobService(page) {
 
 export async function containerPage(page) {
   const { account, name: container, query, main, server } = page;
-  const state = { prefix: query.prefix ?? "", search: query.search ?? "", deleted: query.deleted === "1" };
+  const state = { prefix: query.prefix ?? "", search: query.search ?? "", deleted: query.deleted === "1", list: null, shown: query.show ?? null };
   const here = ["blob", account, container];
-  const uploads = uploader();
+  const path = (file) => state.prefix + (file.path ?? file.name);
+  const uploads = uploader({ exists: (file) => isThere([...here, path(file)]), put: (file, progress, signal) => uploadBlob(here, path(file), file, progress, signal) });
   const holder = h("div");
-  const search = h("input", { type: "search", placeholder: "Search by prefix", value: state.search, "aria-label": "Search by prefix" });
+  const search = searchField(state.search, (text) => { state.search = text; draw(); });
   const deleted = h("input", { type: "checkbox", checked: state.deleted });
-  let timer = null;
-  search.addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(() => { state.search = search.value; remember({ search: state.search }); draw(); }, 200); });
   deleted.addEventListener("input", () => { state.deleted = deleted.checked; remember({ deleted: deleted.checked ? "1" : "" }); draw(); });
-  const put = (files) => uploads.run(files, (file, progress) => uploadBlob(here, state.prefix + (file.path ?? file.name), file, progress)).then(draw);
+  const put = (files) => uploads.run(files).then(draw);
   const writes = server.readOnly ? [] : [
     h("button", { type: "button", class: "primary", "data-key": "u", onclick: guarded(async () => put(await chooseFiles())) }, "Upload"),
     button("Delete container", async () => { if (await confirmed("Delete the container?", `${container} and everything in it is deleted.`, "Delete")) { await storage("DELETE", here, { query: { restype: "container" } }); go([account, "blob"]); } }, "danger"),
   ];
   main.append(h("div", { class: "bar" }, h("h1", { class: "wrap" }, container), search, h("label", { class: "check" }, deleted, "show deleted"), h("span", { class: "grow" }),
     button("State and sharing", () => showContainer()), writes), uploads.element, holder);
-  if (!server.readOnly) page.onleave(acceptDrops(main, (files) => guarded(() => put(files))()));
+  if (!server.readOnly) page.onleave(acceptFiles(main, put));
 
   async function load(marker) {
     const parameters = { restype: "container", comp: "list", delimiter: "/", maxresults: PAGE, prefix: state.prefix + state.search, marker, include: state.deleted ? "deleted" : "" };
@@ -64,24 +63,27 @@ export async function containerPage(page) {
 
   const label = (row) => (row.folder ?? row.name).slice(state.prefix.length);
   function draw() {
-    const list = pagedList({
+    state.list = pagedList({
       load,
+      key: (row) => row.folder ?? row.name,
+      selected: state.shown,
       columns: [
-        { title: "Name", className: "name", show: (row) => (row.folder !== undefined ? h("a", { href: link([account, "blob", container], { prefix: row.folder }) }, label(row)) : label(row)), sort: label },
+        { title: "Name", className: "name", show: (row) => (row.folder !== undefined ? [icon("folder"), h("a", { href: link([account, "blob", container], { prefix: row.folder }) }, label(row))] : [icon("file"), label(row)]), sort: label },
         { title: "Size", className: "num", show: (row) => (row.folder !== undefined ? "" : bytes(row.size)), sort: (row) => row.size ?? -1 },
-        { title: "Type", show: (row) => row.type ?? "", sort: (row) => row.type ?? "" },
+        { title: "Type", className: "kind", show: (row) => row.type ?? "", sort: (row) => row.type ?? "" },
         { title: "Changed", className: "time", show: (row) => moment(row.changed), sort: (row) => Date.parse(row.changed) || 0 },
         { title: "State", show: (row) => [row.lease === "leased" ? h("span", { class: "mark bad" }, "leased") : "", " ", row.deleted ? h("span", { class: "mark warn" }, "deleted") : "", " ", row.tier && row.tier !== "Hot" ? h("span", { class: "mark" }, row.tier) : "", row.kind && row.kind !== "BlockBlob" ? h("span", { class: "mark" }, row.kind) : ""] },
       ],
       rowClass: (row) => (row.deleted ? "deleted" : ""),
       open: (row) => (row.folder !== undefined ? go([account, "blob", container], { prefix: row.folder }) : showBlob(row.name)),
-      none: empty(state.search ? "No blob begins with that" : "This container is empty", server.readOnly ? "" : "Drop files here to upload them."),
+      none: empty(state.search ? "No blob begins with that" : "This container is empty", server.readOnly ? "" : "Drop files here to upload them, or paste them."),
     });
-    holder.replaceChildren(list.element);
-    return list.next();
+    holder.replaceChildren(state.list.element);
+    return state.list.next();
   }
 
   function showBlob(name, tab) {
+    state.shown = name;
     remember({ show: name });
     const drawn = tabs(blobTabs({ account, container, name, server, changed: draw }), tab, (chosen) => remember({ tab: chosen }));
     showDetail(name, drawn.element, { onclose: drawn.stop });
@@ -92,24 +94,35 @@ export async function containerPage(page) {
     showDetail(container, drawn.element, { onclose: drawn.stop });
   }
 
+  page.onleave(watchList("blob", account, container, () => state.list?.refresh()));
   await draw();
   if (query.show) showBlob(query.show, query.tab);
 }
 
-async function uploadBlob(here, name, file, progress) {
+async function isThere(place) {
+  try {
+    await storage("HEAD", place);
+    return true;
+  } catch (error) {
+    if (error.status !== 404) throw error;
+    return false;
+  }
+}
+
+async function uploadBlob(here, name, file, progress, signal) {
   const place = [...here, name];
   const type = file.type || "application/octet-stream";
   if (file.size <= BLOCK) {
-    return storage("PUT", place, { headers: { "x-ms-blob-type": "BlockBlob", "Content-Type": type }, body: file, progress });
+    return storage("PUT", place, { headers: { "x-ms-blob-type": "BlockBlob", "Content-Type": type }, body: file, progress, signal });
   }
   const ids = [];
   for (let start = 0; start < file.size; start += BLOCK) {
     const id = btoa(String(ids.length).padStart(8, "0"));
-    await storage("PUT", place, { query: { comp: "block", blockid: id }, body: file.slice(start, start + BLOCK), progress: (sent) => progress(start + sent) });
+    await storage("PUT", place, { query: { comp: "block", blockid: id }, body: file.slice(start, start + BLOCK), progress: (sent) => progress(start + sent), signal });
     ids.push(id);
   }
   const list = `<?xml version="1.0" encoding="utf-8"?><BlockList>${ids.map((id) => `<Latest>${id}</Latest>`).join("")}</BlockList>`;
-  return storage("PUT", place, { query: { comp: "blocklist" }, headers: { "x-ms-blob-content-type": type }, body: list });
+  return storage("PUT", place, { query: { comp: "blocklist" }, headers: { "x-ms-blob-content-type": type }, body: list, signal });
 }
 
 function blobTabs({ account, container, name, server, changed }) {
@@ -175,7 +188,7 @@ async function properties(panel, place, server, changed) {
         const [container, ...rest] = text.split("/");
         const source = `${server.endpoints.blob}/${place[1]}/${place[2]}/${encodeURIComponent(place[3])}`;
         return storage("PUT", ["blob", place[1], container, rest.join("/")], { headers: { "x-ms-copy-source": source, "If-None-Match": "*" } });
-      });
+      }, "Copy");
       if (target) await again("Copied.");
     }),
     tier, button("Set tier", async () => { await storage("PUT", place, { query: { comp: "tier" }, headers: { "x-ms-access-tier": tier.value } }); await again("Tier set."); }),

@@ -38,7 +38,7 @@ export function guarded(action) {
 }
 
 export function toast(text, bad = false) {
-  const shown = h("div", { class: bad ? "toast bad" : "toast" }, text);
+  const shown = h("div", { class: bad ? "toast bad" : "toast", role: bad ? "alert" : null }, text);
   $("#toasts").append(shown);
   setTimeout(() => shown.remove(), bad ? 9000 : 3500);
 }
@@ -61,7 +61,7 @@ export function field(label, control) {
 }
 
 // Shows a dialog. Resolves to the value of `result()` when it is confirmed, and to null when it is left.
-export function ask(title, content, { confirm = "OK", danger = false, wide = false, result = () => true } = {}) {
+export function ask(title, content, { confirm = "OK", cancel = "Cancel", danger = false, wide = false, result = () => true } = {}) {
   return new Promise((resolve) => {
     let answer = null;
     const problem = h("div", { class: "notice bad", hidden: true, role: "alert" });
@@ -77,7 +77,7 @@ export function ask(title, content, { confirm = "OK", danger = false, wide = fal
     };
     const yes = h("button", { type: "submit", class: danger ? "danger" : "primary" }, confirm);
     const form = h("form", { onsubmit: accept }, h("h1", {}, title), content, problem,
-      h("div", { class: "actions" }, button("Cancel", () => dialog.close()), yes));
+      h("div", { class: "actions" }, cancel ? button(cancel, () => dialog.close()) : null, yes));
     const dialog = h("dialog", { class: wide ? "wide" : "" }, form);
     dialog.addEventListener("close", () => { dialog.remove(); resolve(answer); });
     document.body.append(dialog);
@@ -87,6 +87,14 @@ export function ask(title, content, { confirm = "OK", danger = false, wide = fal
 }
 
 export const confirmed = (title, text, confirm) => ask(title, h("p", { class: "wrap" }, text), { confirm, danger: true });
+
+const ICONS = {
+  folder: "M1.5 3.5h4.2l1.6 1.8h7.2v7.7h-13z",
+  file: "M3.5 1.5h5.8l3.2 3.2v9.8h-9z M9 1.7v3.3h3.3",
+};
+
+// A small picture before a name; the name says the same to a screen reader.
+export const icon = (kind) => svg("svg", { class: `icon ${kind}`, viewBox: "0 0 16 16", "aria-hidden": "true" }, svg("path", { d: ICONS[kind] }));
 
 // Rows of name and value, with a button that adds one. `read()` gives an object.
 export function pairs(entries, labels = ["name", "value"]) {

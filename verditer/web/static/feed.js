@@ -43,15 +43,17 @@ export async function feedPage({ main, server, query, onleave }) {
     button("Clear", () => { entries = []; draw(); }), note),
     h("div", { class: "sheet" }, h("table", {}, h("thead", {}, h("tr", {}, ["Time", "Status", "Operation", "Path", "Bytes", "Duration"].map((title, number) => h("th", { scope: "col", class: number > 3 ? "num" : "" }, title)))), rows)));
   draw();
-  onleave(watch({ topics: "feed" }, {
+  onleave(watch({ topics: "feed" }, { // from the beginning whenever the stream is opened, so entries may come twice
     requests: (more) => {
       if (paused) return;
-      const known = new Set(entries.slice(-KEPT).map((each) => each.id));
-      entries = [...entries, ...more.filter((each) => !known.has(each.id))].slice(-KEPT);
+      const known = new Set(entries.map(identity));
+      entries = [...entries, ...more.filter((each) => !known.has(identity(each)))].slice(-KEPT);
       draw();
     },
   }));
 }
+
+const identity = (entry) => `${entry.id} ${entry.time}`; // a server that was started again counts from the beginning
 
 function line(entry) {
   const refused = entry.status === 409 || entry.status === 412;

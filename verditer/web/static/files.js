@@ -1,14 +1,14 @@
 // Shares, directories and files.
 
-import { child, listed, nameOf, storage, xml } from "./api.js";
+import { child, listed, nameOf, storage, watchList, xml } from "./api.js";
 import { go, link, remember, showDetail, tabs } from "./app.js";
-import { button, bytes, confirmed, empty, facts, guarded, h, moment, pairs, toast, ask } from "./dom.js";
+import { button, bytes, confirmed, empty, facts, guarded, h, icon, moment, pairs, toast, ask } from "./dom.js";
 import { concurrency } from "./inspect.js";
 import { pagedList } from "./list.js";
 import { preview } from "./preview.js";
-import { newName, serviceList } from "./service.js";
+import { newName, searchField, serviceList } from "./service.js";
 import { sharing } from "./share.js";
-import { acceptDrops, chooseFiles, uploader } from "./uploads.js";
+import { acceptFiles, chooseFiles, uploader } from "./uploads.js";
 
 const RANGE = 4 * 1024 * 1024;
 
@@ -23,28 +23,31 @@ export function fileService(page) {
     },
     columns: [{ title: "Quota", className: "num", show: (row) => `${row.quota} GiB`, sort: (row) => Number(row.quota) }],
     create: (name) => storage("PUT", ["file", page.account, name], { query: { restype: "share" } }),
-    remove: (name) => storage("DELETE", ["file", page.account, name], { query: { restype: "share" }, headers: { "x-ms-delete-snapshots": "include" } }),
+    remove: (name) => removeShare(page.account, name),
   });
 }
 
+const removeShare = (account, name) => storage("DELETE", ["file", account, name], { query: { restype: "share" }, headers: { "x-ms-delete-snapshots": "include" } });
+
 export async function sharePage(page) {
   const { account, name: share, query, main, server } = page;
-  const state = { folder: query.prefix ?? "", search: query.search ?? "" }; // the folder ends with a slash, or is empty
+  const state = { folder: query.prefix ?? "", search: query.search ?? "", list: null, shown: query.show ?? null }; // the folder ends with a slash, or is empty
   const path = (name) => state.folder + name;
   const at = (below) => (below ? ["file", account, share, below] : ["file", account, share]);
-  const uploads = uploader();
+  const target = (file) => path(file.path ?? file.name);
+  const exists = (file) => storage("HEAD", at(target(file))).then(() => true, (error) => { if (error.status !== 404) throw error; return false; });
+  const uploads = uploader({ exists, put: (file, progress, signal) => uploadFile(at, target(file), file, progress, signal) });
   const holder = h("div");
-  const search = h("input", { type: "search", placeholder: "Search by prefix", value: state.search, "aria-label": "Search by prefix" });
-  let timer = null;
-  search.addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(() => { state.search = search.value; remember({ search: search.value }); draw(); }, 200); });
-  const put = (files) => uploads.run(files, (file, progress) => uploadFile(at, path(file.path ?? file.name), file, progress)).then(draw);
+  const search = searchField(state.search, (text) => { state.search = text; draw(); });
+  const put = (files) => uploads.run(files).then(draw);
   const writes = server.readOnly ? [] : [
     h("button", { type: "button", class: "primary", "data-key": "u", onclick: guarded(async () => put(await chooseFiles())) }, "Upload"),
     button("New directory", async () => { if (await newName("New directory", "Name", "", (name) => storage("PUT", at(path(name)), { query: { restype: "directory" } }))) await draw(); }),
     button("Take snapshot", async () => { await storage("PUT", at(""), { query: { restype: "share", comp: "snapshot" } }); toast("Snapshot taken."); }),
+    button("Delete share", async () => { if (await confirmed("Delete the share?", `${share}, its snapshots and everything in it is deleted.`, "Delete")) { await removeShare(account, share); go([account, "file"]); } }, "danger"),
   ];
   main.append(h("div", { class: "bar" }, h("h1", { class: "wrap" }, share), search, h("span", { class: "grow" }), button("State and sharing", showShare), writes), uploads.element, holder);
-  if (!server.readOnly) page.onleave(acceptDrops(main, (files) => guarded(() => put(files))()));
+  if (!server.readOnly) page.onleave(acceptFiles(main, put));
 
   async function load(marker) {
     const answer = await xml("GET", at(state.folder.replace(/\/$/, "")), { query: { restype: "directory", comp: "list", maxresults: 200, prefix: state.search, marker, include: "Timestamps,Etag,Attributes" }, headers: { "x-ms-file-extended-info": "true" } });
@@ -53,23 +56,25 @@ export async function sharePage(page) {
   }
 
   function draw() {
-    const list = pagedList({
+    state.list = pagedList({
       load,
+      selected: state.shown,
       columns: [
-        { title: "Name", className: "name", show: (row) => (row.folder ? h("a", { href: link([account, "file", share], { prefix: `${path(row.name)}/` }) }, `${row.name}/`) : row.name), sort: (row) => row.name },
+        { title: "Name", className: "name", show: (row) => (row.folder ? [icon("folder"), h("a", { href: link([account, "file", share], { prefix: `${path(row.name)}/` }) }, `${row.name}/`)] : [icon("file"), row.name]), sort: (row) => row.name },
         { title: "Size", className: "num", show: (row) => (row.folder ? "" : bytes(row.size)), sort: (row) => (row.folder ? -1 : row.size) },
         { title: "Written", className: "time", show: (row) => moment(row.changed), sort: (row) => Date.parse(row.changed) || 0 },
         { title: "Attributes", show: (row) => row.attributes.replace(/\b(None|Archive|Directory)\b\s*\|?\s*/g, "") },
         { title: "", className: "right", show: (row) => (row.folder ? button("Details", (event) => { event.stopPropagation(); showEntry(row.name, true); }, "link") : "") },
       ],
       open: (row) => (row.folder ? go([account, "file", share], { prefix: `${path(row.name)}/` }) : showEntry(row.name, false)),
-      none: empty(state.search ? "No entry begins with that" : "This directory is empty", server.readOnly ? "" : "Drop files here to upload them."),
+      none: empty(state.search ? "No entry begins with that" : "This directory is empty", server.readOnly ? "" : "Drop files here to upload them, or paste them."),
     });
-    holder.replaceChildren(list.element);
-    return list.next();
+    holder.replaceChildren(state.list.element);
+    return state.list.next();
   }
 
   function showEntry(name, folder, tab) {
+    state.shown = name;
     remember({ show: name, kind: folder ? "directory" : "" });
     const place = at(path(name));
     const drawn = tabs([
@@ -102,27 +107,28 @@ export async function sharePage(page) {
     };
     const rename = async () => {
       const source = `${server.endpoints.file}/${account}/${share}/${path(name).split("/").map(encodeURIComponent).join("/")}`;
-      const to = await newName("Rename", "New path in this share", path(name), (text) => storage("PUT", at(text), { query: { ...kind, comp: "rename" }, headers: { "x-ms-file-rename-source": source } }));
+      const to = await newName("Rename", "New path in this share", path(name), (text) => storage("PUT", at(text), { query: { ...kind, comp: "rename" }, headers: { "x-ms-file-rename-source": source } }), "Rename");
       if (to) { toast("Renamed."); await draw(); const cut = to.lastIndexOf("/") + 1; if (to.slice(0, cut) === state.folder) showEntry(to.slice(cut), folder, "Properties"); else go([account, "file", share], { prefix: to.slice(0, cut) }); }
     };
     const remove = async () => { if (await confirmed(`Delete ${name}?`, folder ? "The directory has to be empty." : "The file is deleted.", "Delete")) { await storage("DELETE", place, { query: kind }); toast("Deleted."); panel.replaceChildren(h("span", { class: "dim" }, "Deleted.")); await draw(); } };
     panel.append(h("div", { class: "bar" }, button("Edit metadata", edit), button("Rename…", rename), button("Delete", remove, "danger")));
   }
 
+  page.onleave(watchList("file", account, share, () => state.list?.refresh()));
   await draw();
   if (query.show) showEntry(query.show, query.kind === "directory", query.tab);
 }
 
-async function uploadFile(at, path, file, progress) {
+async function uploadFile(at, path, file, progress, signal) {
   const folders = path.split("/").slice(0, -1);
   if (file.path?.includes("/")) {
     for (let depth = 1; depth <= folders.length; depth += 1) {
       await storage("PUT", at(folders.slice(0, depth).join("/")), { query: { restype: "directory" } }).catch((error) => { if (error.status !== 409) throw error; });
     }
   }
-  await storage("PUT", at(path), { headers: { "x-ms-type": "file", "x-ms-content-length": String(file.size), "x-ms-content-type": file.type || "application/octet-stream" } });
+  await storage("PUT", at(path), { headers: { "x-ms-type": "file", "x-ms-content-length": String(file.size), "x-ms-content-type": file.type || "application/octet-stream" }, signal });
   for (let start = 0; start < file.size; start += RANGE) {
     const end = Math.min(start + RANGE, file.size);
-    await storage("PUT", at(path), { query: { comp: "range" }, headers: { "x-ms-write": "update", "x-ms-range": `bytes=${start}-${end - 1}` }, body: file.slice(start, end), progress: (sent) => progress(start + sent) });
+    await storage("PUT", at(path), { query: { comp: "range" }, headers: { "x-ms-write": "update", "x-ms-range": `bytes=${start}-${end - 1}` }, body: file.slice(start, end), progress: (sent) => progress(start + sent), signal });
   }
 }

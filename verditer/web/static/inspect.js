@@ -3,8 +3,9 @@
 import { storage, watch } from "./api.js";
 import { ask, bytes, button, copy, facts, field, h, moment, span } from "./dom.js";
 
-// place: [service, account, name, path?]. Draws into `panel`; returns what ends the updates.
-export function concurrency(panel, place, { readOnly, history } = {}) {
+// place: [service, account, name, path?]. Draws into `panel`; returns what ends the updates. `history(state)` gives the actions on a
+// past state, and `changed()` is called when the object is not what it was.
+export function concurrency(panel, place, { readOnly, history, changed: onchange } = {}) {
   const [service, account, ...names] = place;
   let state = null;
   let offset = 0;
@@ -14,6 +15,7 @@ export function concurrency(panel, place, { readOnly, history } = {}) {
   const stop = watch({ service, account, path: names.join("/") }, {
     object: (found) => {
       const changed = state?.etag && found.etag && state.etag !== found.etag;
+      if (stateOf(state) !== stateOf(found)) onchange?.();
       state = found;
       if (found.now) offset = Date.parse(found.now) - Date.now();
       if (found.kind === "missing") {
@@ -35,6 +37,8 @@ export function concurrency(panel, place, { readOnly, history } = {}) {
   }), 250);
   return () => { clearInterval(timer); stop(); };
 }
+
+const stateOf = (found) => JSON.stringify({ ...found, now: "" });
 
 function drawEtag(part, found, changed) {
   if (!found.etag) {

@@ -19,6 +19,8 @@ export async function overviewPage({ main, server, onleave }) {
     chart("Bytes per second", [["in", "s1"], ["out", "s4"]], (value) => bytes(value)),
   ];
   const accounts = h("div", { class: "cards" });
+  const codes = h("div", { class: "legend", "aria-label": "Errors since the start" });
+  charts[2].element.append(codes);
   main.append(h("div", { class: "bar" }, h("h1", {}, "Overview"), h("span", { class: "dim" }, describe(server))),
     h("div", { class: "cards" }, charts.map((each) => each.element)), accounts);
   onleave(watch({ topics: "metrics" }, {
@@ -29,6 +31,7 @@ export async function overviewPage({ main, server, onleave }) {
         charts.forEach((each) => each.draw(points));
       }
       last = totals;
+      codes.replaceChildren(...errorCodes(totals.statuses));
     },
   }));
   const refresh = async () => accounts.replaceChildren(...await Promise.all(server.accounts.map(accountCard)));
@@ -54,6 +57,13 @@ function rates(before, now) {
   };
 }
 
+// How often each status was answered since the server started.
+function errorCodes(statuses) {
+  const errors = Object.entries(statuses).filter(([code]) => code >= "400" && code <= "599");
+  const mark = ([code, count]) => h("span", {}, h("span", { class: `mark ${code[0] === "5" || ["409", "412"].includes(code) ? "bad" : "warn"}` }, code), ` ${count.toLocaleString("en")}`);
+  return errors.length ? ["since the start:", ...errors.map(mark)] : ["no error since the start"];
+}
+
 // In milliseconds, interpolated within the bucket; null when there were no requests.
 function percentile(counts, part) {
   const total = counts.reduce((one, other) => one + other, 0);
@@ -73,13 +83,12 @@ function percentile(counts, part) {
 function chart(title, series, show) {
   const big = h("span", { class: "big" }, "–");
   const paths = series.map(([, style]) => svg("path", { class: style }));
-  const top = svg("text", { x: WIDTH, y: 10, "text-anchor": "end" });
+  const area = svg("path", { class: `area ${series[0][1]}` });
   const drawing = svg("svg", { class: "chart", viewBox: `0 0 ${WIDTH} ${HEIGHT + 6}`, preserveAspectRatio: "none", role: "img", "aria-label": title },
-    svg("line", { class: "grid", x1: 0, x2: WIDTH, y1: HEIGHT, y2: HEIGHT }), svg("line", { class: "grid", x1: 0, x2: WIDTH, y1: 14, y2: 14 }), ...paths);
+    svg("line", { class: "grid", x1: 0, x2: WIDTH, y1: HEIGHT, y2: HEIGHT }), svg("line", { class: "grid", x1: 0, x2: WIDTH, y1: 14, y2: 14 }), area, ...paths);
   const limit = h("span", { class: "dim" });
   const values = series.map(() => h("span", {}));
   const legend = h("div", { class: "legend" }, series.map(([name, style], number) => h("span", {}, h("i", { class: style }), series.length > 1 ? `${name} ` : "", values[number])), h("span", { class: "grow" }), limit);
-  top.remove();
   function draw(points) {
     const highest = Math.max(...points.flatMap((point) => series.map(([name]) => point[name] ?? 0)), 0);
     const scale = highest || 1;
@@ -90,6 +99,8 @@ function chart(title, series, show) {
       const value = points[points.length - 1][name];
       values[number].textContent = value === null ? "–" : show(value);
     });
+    const lines = paths[0].getAttribute("d");
+    area.setAttribute("d", series.length === 1 && points.length > 1 ? `${lines} V${HEIGHT} H${(WIDTH * (shown - points.length)) / (shown - 1)} Z` : "");
     const now = points[points.length - 1][series[0][0]];
     big.textContent = now === null ? "–" : show(now);
     limit.textContent = `highest ${show(highest)} in ${shown} s`;

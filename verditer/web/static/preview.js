@@ -4,6 +4,7 @@ import { storage, storagePath } from "./api.js";
 import { bytes, h } from "./dom.js";
 
 const LIMIT = 1024 * 1024;
+const ROWS = 500; // of a CSV file
 const IMAGES = /^image\/(png|jpeg|gif|webp|bmp|avif|svg\+xml)$/;
 const TEXTS = /^(text\/|application\/(json|xml|javascript|x-ndjson|yaml|toml|sql))|\+(json|xml)$/;
 const NAMES = /\.(txt|md|json|csv|tsv|xml|ya?ml|toml|ini|log|py|js|ts|css|html?|sh|sql|cs|java|go|rs|c|h)$/i;
@@ -47,8 +48,10 @@ function json(content) {
 }
 
 function csv(content, separator) {
-  const [head, ...rows] = parseCsv(content, separator).slice(0, 501);
-  return h("div", { class: "sheet" }, h("table", {}, h("thead", {}, h("tr", {}, (head ?? []).map((each) => h("th", {}, each)))), h("tbody", {}, rows.map((row) => h("tr", {}, row.map((each) => h("td", {}, each)))))));
+  const [head, ...all] = parseCsv(content, separator);
+  const rows = all.slice(0, ROWS);
+  const note = all.length > ROWS ? h("div", { class: "notice" }, `The first ${ROWS} of ${all.length.toLocaleString("en")} rows.`) : "";
+  return h("div", {}, note, h("div", { class: "sheet" }, h("table", {}, h("thead", {}, h("tr", {}, (head ?? []).map((each) => h("th", {}, each)))), h("tbody", {}, rows.map((row) => h("tr", {}, row.map((each) => h("td", {}, each))))))));
 }
 
 export function parseCsv(content, separator) {

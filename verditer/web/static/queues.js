@@ -1,12 +1,11 @@
 // Queues: peek, put, get, update, delete, clear, and the messages that consumers hold at the moment.
 
 import { child, listed, nameOf, storage, xml } from "./api.js";
-import { go } from "./app.js";
-import { ask, button, confirmed, empty, field, h, moment, toast } from "./dom.js";
+import { go, showDetail, tabs } from "./app.js";
+import { ask, button, confirmed, empty, field, guarded, h, moment, toast } from "./dom.js";
 import { concurrency } from "./inspect.js";
 import { serviceList } from "./service.js";
 import { sharing } from "./share.js";
-import { showDetail, tabs } from "./app.js";
 
 export function queueService(page) {
   return serviceList(page, {
@@ -16,10 +15,20 @@ export function queueService(page) {
       const answer = await xml("GET", ["queue", page.account, ""], { query: { comp: "list", maxresults: 200, prefix, marker } });
       return { rows: listed(answer, "Queue").map((each) => ({ name: nameOf(each) })), marker: child(answer.content, "NextMarker") };
     },
-    columns: [],
+    columns: [{ title: "Messages", className: "num", show: (row) => messageCount(page.account, row.name) }],
+    changed: false,
     create: (name) => storage("PUT", ["queue", page.account, name]),
     remove: (name) => storage("DELETE", ["queue", page.account, name]),
   });
+}
+
+// About how many messages a queue has. The list does not tell, so each queue is asked.
+function messageCount(account, name) {
+  const shown = h("span", { class: "dim" }, "…");
+  storage("HEAD", ["queue", account, name], { query: { comp: "metadata" } }).then(
+    (answer) => { shown.textContent = Number(answer.header("x-ms-approximate-messages-count")).toLocaleString("en"); shown.className = ""; },
+    () => { shown.textContent = ""; });
+  return shown;
 }
 
 export async function queuePage(page) {
@@ -64,7 +73,7 @@ export async function queuePage(page) {
   const share = () => { const drawn = tabs([["Share", (panel) => sharing(panel, { service: "queue", account, path: name, server })]]); showDetail(name, drawn.element, { onclose: drawn.stop }); };
   main.append(h("div", { class: "bar" }, h("h1", {}, name), button("Peek again", peek), h("span", { class: "grow" }), button("Share", share), writes), h("section", { class: "part" }, held), h("section", { class: "part" }, waiting), flight);
   await peek();
-  page.onleave(concurrency(flight, place, server));
+  page.onleave(concurrency(flight, place, { readOnly: server.readOnly, changed: guarded(peek) }));
 }
 
 function messageXml(text) {

@@ -1,6 +1,6 @@
 // Tables: queries with explained errors, and entities edited in place. A conflict shows both versions side by side.
 
-import { storage } from "./api.js";
+import { storage, watchList } from "./api.js";
 import { closeDetail, go, remember, showDetail, tabs } from "./app.js";
 import { ask, button, confirmed, empty, field, guarded, h, moment, toast } from "./dom.js";
 import { concurrency } from "./inspect.js";
@@ -17,11 +17,12 @@ export function tableService(page) {
     title: "Tables",
     singular: "table",
     load: async (marker, prefix) => {
-      const filter = prefix ? `TableName ge '${prefix}' and TableName lt '${prefix}~'` : "";
+      const filter = prefix ? `TableName ge '${quoted(prefix)}' and TableName lt '${quoted(prefix)}~'` : "";
       const answer = await storage("GET", ["table", page.account, "Tables"], { query: { $top: 200, $filter: filter, NextTableName: marker }, headers: { Accept: "application/json;odata=nometadata" } });
       return { rows: JSON.parse(answer.text).value.map((each) => ({ name: each.TableName })), marker: answer.header("x-ms-continuation-NextTableName") ?? "" };
     },
     columns: [],
+    changed: false,
     create: (name) => storage("POST", ["table", page.account, "Tables"], { headers: { "Content-Type": "application/json", Accept: "application/json;odata=nometadata" }, body: JSON.stringify({ TableName: name }) }),
     remove: (name) => storage("DELETE", ["table", page.account, `Tables('${name}')`]),
   });
@@ -35,8 +36,9 @@ export async function tablePage(page) {
   const filter = h("input", { class: "filter grow mono", placeholder: "Filter, for example: PartitionKey eq 'orders' and Total gt 100", value: query.filter ?? "", "aria-label": "Filter", spellcheck: false });
   const problem = h("div", { role: "alert" });
   const holder = h("div");
+  const state = { list: null, shown: query.show ?? null };
   filter.addEventListener("keydown", (event) => { if (event.key === "Enter") guarded(run)(); });
-  const writes = server.readOnly ? [] : [button("New entity", () => edit(null), "primary"), button("Delete table", async () => { if (await confirmed("Delete the table?", `${table} and all its entities are deleted.`, "Delete")) { await storage("DELETE", ["table", account, `Tables('${table}')`]); go([account, "table"]); } }, "danger")];
+  const writes = server.readOnly ? [] : [button("New entity", create, "primary"), button("Delete table", async () => { if (await confirmed("Delete the table?", `${table} and all its entities are deleted.`, "Delete")) { await storage("DELETE", ["table", account, `Tables('${table}')`]); go([account, "table"]); } }, "danger")];
   const share = () => { const drawn = tabs([["Share", (panel) => sharing(panel, { service: "table", account, path: table, server })]]); showDetail(table, drawn.element, { onclose: drawn.stop }); };
   main.append(h("div", { class: "bar" }, h("h1", {}, table), h("span", { class: "grow" }), button("Share", share), writes), h("div", { class: "bar" }, filter, button("Query", run, "primary")), problem, holder);
 
@@ -59,23 +61,26 @@ export async function tablePage(page) {
       return;
     }
     const names = [...new Set(first.rows.flatMap(own))].slice(0, 8);
-    const list = pagedList({
+    state.list = pagedList({
+      key: keyOf,
+      selected: state.shown,
       load: async (marker) => (marker || !first ? load(marker) : [first, (first = null)][0]),
       columns: [{ title: "PartitionKey", className: "name", show: (row) => row.PartitionKey, sort: (row) => row.PartitionKey }, { title: "RowKey", className: "name", show: (row) => row.RowKey, sort: (row) => row.RowKey },
         ...names.map((name) => ({ title: name, className: typeof first.rows.find((row) => row[name] !== undefined)?.[name] === "number" ? "num" : "wrap", show: (row) => cut(shown(row[name])), sort: (row) => row[name] ?? "" })),
         { title: "Timestamp", className: "time", show: (row) => moment(row.Timestamp), sort: (row) => row.Timestamp }],
       open: show,
-      none: empty(filter.value ? "No entity matches" : "This table is empty", ""),
+      none: empty(filter.value ? "No entity matches" : "This table is empty", filter.value || server.readOnly ? "" : "Create an entity here or with any client."),
     });
-    holder.replaceChildren(list.element);
-    await list.next();
+    holder.replaceChildren(state.list.element);
+    await state.list.next();
   }
 
   function show(entity) {
-    remember({ show: JSON.stringify([entity.PartitionKey, entity.RowKey]) });
+    state.shown = keyOf(entity);
+    remember({ show: state.shown });
     const place = ["table", account, table, entity.PartitionKey, entity.RowKey];
     const drawn = tabs([
-      ["Entity", (panel) => panel.append(view(entity), server.readOnly ? "" : h("div", { class: "bar" }, button("Edit", () => edit(entity), "primary"), button("Delete", () => remove(entity), "danger")))],
+      ["Entity", (panel) => view(panel, entity)],
       ["Concurrency", (panel) => concurrency(panel, place, server)],
       ["Share", (panel) => sharing(panel, { service: "table", account, path: table, server })],
     ]);
@@ -90,26 +95,41 @@ export async function tablePage(page) {
     await run();
   }
 
-  async function edit(entity) {
+  function view(panel, entity) {
+    const actions = server.readOnly ? "" : h("div", { class: "bar" }, button("Edit", () => edit(panel, entity), "primary"), button("Delete", () => remove(entity), "danger"));
+    panel.replaceChildren(valuesOf(entity), actions);
+  }
+
+  // In place, with the ETag of what is shown: nothing that another client saved meanwhile is overwritten.
+  function edit(panel, entity) {
     const form = entityForm(entity);
-    const result = async () => {
-      const changed = form.read();
-      if (!entity) {
-        await storage("POST", ["table", account, table], { headers: { ...FULL, "Content-Type": "application/json" }, body: JSON.stringify(changed) });
-        return changed;
-      }
+    const problem = h("div", { class: "notice bad", hidden: true, role: "alert" });
+    const save = async (event) => {
+      event.preventDefault();
       try {
+        const changed = form.read();
         await put(changed, entity["odata.etag"]);
+        toast("Saved.");
+        await again(changed);
       } catch (error) {
-        if (error.status !== 412) throw error;
-        return { conflict: changed };
+        if (error.status === 412) { await resolve(form.read()); return; }
+        problem.textContent = error.message;
+        problem.hidden = false;
       }
-      return changed;
     };
-    const answer = await ask(entity ? "Edit the entity" : "New entity", form.element, { confirm: "Save", wide: true, result });
-    if (!answer) return;
-    if (answer.conflict) await resolve(answer.conflict);
-    else { toast("Saved."); await again(answer); }
+    panel.replaceChildren(h("form", { onsubmit: guarded(save) }, form.element, problem,
+      h("div", { class: "bar" }, h("button", { type: "submit", class: "primary" }, "Save"), button("Cancel", () => view(panel, entity)))));
+    panel.querySelector("[aria-label^='Value of']")?.focus();
+  }
+
+  async function create() {
+    const form = entityForm(null);
+    const made = await ask("New entity", form.element, { confirm: "Save", wide: true, result: async () => {
+      const entity = form.read();
+      await storage("POST", ["table", account, table], { headers: { ...FULL, "Content-Type": "application/json" }, body: JSON.stringify(entity) });
+      return entity;
+    } });
+    if (made) { toast("Saved."); await again(made); }
   }
 
   const put = (entity, etag) => storage("PUT", entityPlace(account, table, entity), { headers: { ...FULL, "Content-Type": "application/json", "If-Match": etag }, body: JSON.stringify(entity) });
@@ -134,6 +154,7 @@ export async function tablePage(page) {
     return again(mine);
   }
 
+  page.onleave(watchList("table", account, table, () => state.list?.refresh()));
   await run();
   if (query.show) {
     const [PartitionKey, RowKey] = JSON.parse(query.show);
@@ -146,9 +167,11 @@ const LISTED = 200; // characters of a value in the list; the details show all
 const cut = (text) => (text.length > LISTED ? `${text.slice(0, LISTED)}…` : text);
 const shown = (value) => (value === undefined || value === null ? "" : String(value));
 
-function view(entity) {
-  const row = (name, value) => h("tr", {}, h("td", { class: "dim" }, name), h("td", { class: "wrap mono" }, shown(value)), h("td", { class: "dim" }, typeOf(entity, name)));
-  return h("div", { class: "sheet part" }, h("table", {}, h("tbody", {}, row("PartitionKey", entity.PartitionKey), row("RowKey", entity.RowKey), own(entity).map((name) => row(name, entity[name])), row("Timestamp", entity.Timestamp), row("ETag", entity["odata.etag"]))));
+const keyOf = (entity) => JSON.stringify([entity.PartitionKey, entity.RowKey]);
+
+function valuesOf(entity) {
+  const row = (name, value, type = typeOf(entity, name)) => h("tr", {}, h("td", { class: "dim" }, name), h("td", { class: "wrap mono" }, shown(value)), h("td", { class: "dim" }, type));
+  return h("div", { class: "sheet part" }, h("table", {}, h("tbody", {}, row("PartitionKey", entity.PartitionKey), row("RowKey", entity.RowKey), own(entity).map((name) => row(name, entity[name])), row("Timestamp", entity.Timestamp), row("ETag", entity["odata.etag"], ""))));
 }
 
 function typeOf(entity, name) {

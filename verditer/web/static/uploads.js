@@ -1,8 +1,9 @@
-// Uploads: files from a dialog or dropped on the page, several at once, each with a progress bar.
+// Uploads: files from a dialog, dropped on the page or pasted, several at once, each with a progress bar that can be cancelled.
 
-import { bytes, h, toast } from "./dom.js";
+import { bytes, confirmed, guarded, h, toast } from "./dom.js";
 
 const TOGETHER = 3;
+const NAMED = 5; // existing files that the question names
 
 export function chooseFiles() {
   return new Promise((resolve) => {
@@ -14,47 +15,91 @@ export function chooseFiles() {
   });
 }
 
-export function uploader() {
+const nameOf = (file) => file.path ?? file.name;
+
+// exists(file) tells whether the upload would replace something; put(file, progress, signal) uploads.
+export function uploader({ exists, put }) {
   const element = h("div", { class: "uploads" });
-  async function run(files, put) {
-    const waiting = [...files];
+
+  async function run(files) {
+    const wanted = await withoutUnwanted(files, exists);
     let failed = 0;
-    const one = async () => {
-      for (let file = waiting.shift(); file; file = waiting.shift()) {
-        const bar = h("progress", { max: Math.max(file.size, 1), value: 0, "aria-label": `Upload of ${file.name}` });
-        const note = h("span", { class: "dim" }, bytes(file.size));
-        const line = h("div", {}, h("span", { class: "wrap" }, file.path ?? file.name), bar, note);
-        element.append(line);
-        try {
-          await put(file, (sent) => { bar.value = sent; });
-          line.remove();
-        } catch (error) {
-          failed += 1;
-          note.textContent = error.message;
-          note.className = "mark bad";
-        }
-      }
-    };
-    await Promise.all(Array.from({ length: TOGETHER }, one));
-    if (files.length) toast(failed ? `${failed} of ${files.length} uploads failed.` : `${files.length} ${files.length === 1 ? "file" : "files"} uploaded.`, failed > 0);
+    await together(wanted, async (file) => {
+      if (!await upload(file)) failed += 1;
+    });
+    const done = wanted.length - failed;
+    if (failed) toast(`${failed} of ${wanted.length} uploads failed.`, true);
+    else if (done) toast(`${done} ${done === 1 ? "file" : "files"} uploaded.`);
+  }
+
+  async function upload(file) {
+    const cancel = new AbortController();
+    const bar = h("progress", { max: Math.max(file.size, 1), value: 0, "aria-label": `Upload of ${nameOf(file)}` });
+    const note = h("span", { class: "dim" }, bytes(file.size));
+    const close = () => { cancel.abort(); line.remove(); };
+    const line = h("div", {}, h("span", { class: "wrap" }, nameOf(file)), bar, note,
+      h("button", { type: "button", class: "icon", "aria-label": `Cancel the upload of ${nameOf(file)}`, title: "Cancel", onclick: close }, "×"));
+    element.append(line);
+    try {
+      await put(file, (sent) => { bar.value = sent; }, cancel.signal);
+      line.remove();
+      return true;
+    } catch (error) {
+      note.textContent = error.message;
+      note.className = "mark bad wrap";
+      return false;
+    }
   }
   return { element, run };
 }
 
-export function acceptDrops(area, take) {
+// Nothing is replaced without a question.
+async function withoutUnwanted(files, exists) {
+  const existing = [];
+  await together(files, async (file) => { if (await exists(file)) existing.push(file); });
+  if (!existing.length) return files;
+  const names = existing.slice(0, NAMED).map(nameOf).join(", ") + (existing.length > NAMED ? ` and ${existing.length - NAMED} more` : "");
+  const replace = await confirmed(existing.length === 1 ? "Replace the file?" : `Replace ${existing.length} files?`, `${names} exists already. Cancel keeps what is stored and uploads the others.`, "Replace");
+  return replace ? files : files.filter((file) => !existing.includes(file));
+}
+
+async function together(files, work) {
+  const waiting = [...files];
+  const one = async () => {
+    for (let file = waiting.shift(); file; file = waiting.shift()) await work(file);
+  };
+  await Promise.all(Array.from({ length: TOGETHER }, one));
+}
+
+// Files that are dropped on `area`, or pasted anywhere but into a field. Returns what ends it.
+export function acceptFiles(area, take) {
   const over = (event) => { if ([...event.dataTransfer.types].includes("Files")) { event.preventDefault(); area.classList.add("drop"); } };
   const leave = (event) => { if (!area.contains(event.relatedTarget)) area.classList.remove("drop"); };
-  const drop = async (event) => {
+  const drop = guarded(async (event) => {
     event.preventDefault();
     area.classList.remove("drop");
-    const entries = [...event.dataTransfer.items].map((item) => item.webkitGetAsEntry?.());
-    const plain = [...event.dataTransfer.files];
-    const files = entries.some((each) => each?.isDirectory) ? (await Promise.all(entries.filter(Boolean).map((each) => filesBelow(each, "")))).flat() : plain;
-    take(files);
-  };
+    await take(await filesOf(event.dataTransfer));
+  });
+  const paste = guarded(async (event) => {
+    if (event.target.closest("input, textarea, dialog") || !event.clipboardData.files.length) return;
+    event.preventDefault();
+    await take([...event.clipboardData.files]);
+  });
   const listeners = { dragover: over, dragleave: leave, drop };
   Object.entries(listeners).forEach(([name, listener]) => area.addEventListener(name, listener));
-  return () => Object.entries(listeners).forEach(([name, listener]) => area.removeEventListener(name, listener));
+  document.addEventListener("paste", paste);
+  return () => {
+    Object.entries(listeners).forEach(([name, listener]) => area.removeEventListener(name, listener));
+    document.removeEventListener("paste", paste);
+  };
+}
+
+// A dropped folder brings everything below it.
+async function filesOf(transfer) {
+  const entries = [...transfer.items].map((item) => item.webkitGetAsEntry?.());
+  const plain = [...transfer.files];
+  if (!entries.some((each) => each?.isDirectory)) return plain;
+  return (await Promise.all(entries.filter(Boolean).map((each) => filesBelow(each, "")))).flat();
 }
 
 async function filesBelow(entry, folder) {
