@@ -1,5 +1,6 @@
 """Fixtures of the tests over SMB: a share of a steady server, mounted by an SMB client and reachable by an SDK."""
 
+import random
 import uuid
 from collections.abc import Iterator
 
@@ -8,6 +9,7 @@ from azure.storage.fileshare import ShareClient, ShareServiceClient
 
 from tests.conftest import watched
 from tests.rest.running import Running
+from tests.smb.fuzzing import SEED
 from tests.smb.mounted import Mounted
 
 
@@ -41,3 +43,9 @@ def mounted_again(account: Running, sdk: ShareClient) -> Iterator[Mounted]:
     client = Mounted(account, sdk.share_name)
     yield client
     client.close()
+
+
+@pytest.fixture
+def chance() -> random.Random:
+    print(f"VERDITER_SMB_SEED={SEED}")  # shown when the test fails
+    return random.Random(SEED)

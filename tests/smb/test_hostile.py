@@ -1,8 +1,7 @@
 """Hostile clients: whatever they send is answered with a status or ends their connection, and nobody else notices.
 
-The fuzzers change valid requests at random. A failing run prints its seed; `VERDITER_SMB_SEED` repeats it, and
-`VERDITER_SMB_ROUNDS` makes it longer. The fixture `account` fails a test when the server logs an error, which it does for every
-unexpected exception.
+The fuzzers change valid requests at random (`fuzzing.py`). The fixture `account` fails a test when the server logs an error,
+which it does for every unexpected exception.
 """
 
 import contextlib
@@ -20,24 +19,17 @@ from smbprotocol.connection import Ciphers, Connection
 from smbprotocol.session import Session
 
 from tests.rest.running import Running
+from tests.smb.fuzzing import ROUNDS, bodies, changed
 from tests.smb.raw import (
     ALL_ONES,
-    CHANGE_NOTIFY,
     CLOSE,
     CREATE,
     ECHO,
     EMPTY,
-    FLUSH,
-    IOCTL,
     IS_RELATED,
     IS_SIGNED,
-    LOCK,
-    QUERY_DIRECTORY,
-    QUERY_INFO,
     READ,
-    SET_INFO,
     SMB_2_1,
-    TREE_CONNECT,
     WRITE,
     Cut,
     RawClient,
@@ -48,16 +40,6 @@ from tests.smb.raw import (
 from verditer.core.limits import KIB
 from verditer.smb.limits import MAX_LOGINS
 from verditer.smb.status import Status
-
-SEED = int(os.environ.get("VERDITER_SMB_SEED", random.randrange(1 << 32)))
-ROUNDS = int(os.environ.get("VERDITER_SMB_ROUNDS", "400"))
-EDGES = (0, 1, 7, 8, 0x7F, 0xFF, 0x100, 0x7FFF, 0xFFFF, 0x10000, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF)
-
-
-@pytest.fixture
-def chance() -> random.Random:
-    print(f"VERDITER_SMB_SEED={SEED}")
-    return random.Random(SEED)
 
 
 @pytest.fixture
@@ -72,64 +54,6 @@ def still_serving(account: Running, sdk: ShareClient) -> Iterator[None]:
     client = RawClient(account).mounted(sdk.share_name)
     assert client.ask(ECHO, EMPTY).status == 0
     client.close()
-
-
-def _changed(chance: random.Random, data: bytes) -> bytes:
-    """With a few fields overwritten, or cut, or longer."""
-    changed = bytearray(data)
-    for _ in range(chance.randrange(1, 4)):
-        kind = chance.randrange(4)
-        at = chance.randrange(max(1, len(changed)))
-        if kind == 0 and changed:
-            changed[at] = chance.randrange(256)
-        elif kind == 1 and changed:
-            size = chance.choice((1, 2, 4, 8))
-            value = chance.choice(EDGES) if size < 8 else chance.choice((*EDGES, (1 << 63) - 1, (1 << 64) - 1))
-            changed[at : at + size] = (value & ((1 << 8 * size) - 1)).to_bytes(size, "little")
-        elif kind == 2:
-            del changed[at:]
-        else:
-            changed += chance.randbytes(chance.randrange(64))
-    return bytes(changed)
-
-
-def _bodies(file_id: bytes, directory: bytes) -> list[tuple[int, bytes]]:
-    """A valid body of every command, with contexts and buffers where it can have them."""
-    name = "file".encode("utf-16-le")
-    context = struct.pack("<IHHHHI", 0, 16, 4, 0, 24, 8) + b"AlSi" + bytes(4) + bytes(8)
-    with_context = (
-        struct.pack("<HBBIQQIIIIIHHII", 57, 0, 9, 2, 0, 0, 0x12019F, 0, 7, 3, 0, 120, len(name), 128, len(context)) + name
-    )
-    rename = struct.pack("<B7xQI", 1, 0, 8) + "new!".encode("utf-16-le")
-    chunks = file_id + bytes(8) + struct.pack("<II", 1, 0) + struct.pack("<QQII", 0, 0, 10, 0)
-    fsctls = (0x00140078, 0x000900C4, 0x000980C8, 0x000940CF, 0x00144064, 0x000900C0, 0x00060194)
-    return [
-        (CREATE, create_body("folder\\..\\file:x")),
-        (CREATE, with_context + context),
-        (CREATE, create_body("file", disposition=1)),
-        (CLOSE, close_body(ALL_ONES)),
-        (FLUSH, struct.pack("<HHI16s", 24, 0, 0, file_id)),
-        (READ, struct.pack("<HBBIQ16sIIIHH", 49, 0, 0, 100, 0, file_id, 0, 0, 0, 0, 0) + b"\0"),
-        (WRITE, struct.pack("<HHIQ16sIIHHI", 49, 112, 9, 0, file_id, 0, 0, 0, 0, 0) + b"some data"),
-        (LOCK, struct.pack("<HHI16s", 48, 1, 0, file_id) + struct.pack("<QQII", 0, 10, 0x12, 0)),
-        (IOCTL, struct.pack("<HHI16sIIIIIIII", 57, 0, 0x001440F2, file_id, 120, len(chunks), 0, 0, 0, 100, 1, 0) + chunks),
-        *((IOCTL, struct.pack("<HHI16sIIIIIIII", 57, 0, c, file_id, 120, 16, 0, 0, 0, 99, 1, 0) + bytes(16)) for c in fsctls),
-        (QUERY_DIRECTORY, struct.pack("<HBBI16sHHI", 33, 37, 1, 0, directory, 96, 2, 4096) + "*".encode("utf-16-le")),
-        (CHANGE_NOTIFY, struct.pack("<HHI16sII", 32, 0, 4096, directory, 3, 0)),
-        *((QUERY_INFO, _query(file_id, kind, number)) for kind in (1, 2, 3) for number in (4, 5, 18, 22)),
-        (SET_INFO, struct.pack("<HBBIHHI16s", 33, 1, 10, len(rename), 96, 0, 0, file_id) + rename),
-        *((SET_INFO, _set(file_id, kind, number)) for kind, number in ((1, 4), (1, 13), (1, 20), (3, 0))),
-        (TREE_CONNECT, struct.pack("<HHHH", 9, 0, 72, 12) + "\\\\a\\b\\".encode("utf-16-le")),
-        (ECHO, EMPTY),
-    ]
-
-
-def _query(file_id: bytes, kind: int, number: int) -> bytes:
-    return struct.pack("<HBBIHHIII16s", 41, kind, number, 999, 0, 0, 7, 0, 0, file_id) + b"\0"
-
-
-def _set(file_id: bytes, kind: int, number: int) -> bytes:
-    return struct.pack("<HBBIHHI16s", 33, kind, number, 40, 96, 0, 7, file_id) + bytes(40)
 
 
 class Fuzzed:
@@ -165,8 +89,8 @@ class Fuzzed:
 def test_changed_requests_are_answered_or_end_the_connection(account: Running, sdk: ShareClient, chance: random.Random) -> None:
     fuzzed = Fuzzed(account, sdk.share_name)
     for _ in range(ROUNDS):
-        command, body = chance.choice(_bodies(fuzzed.file_id, fuzzed.directory))
-        fuzzed.exchange(fuzzed.client.request(command, _changed(chance, body)))
+        command, body = chance.choice(bodies(fuzzed.file_id, fuzzed.directory))
+        fuzzed.exchange(fuzzed.client.request(command, changed(chance, body)))
     assert fuzzed.answers > ROUNDS / 2
     fuzzed.client.close()
 
@@ -174,12 +98,12 @@ def test_changed_requests_are_answered_or_end_the_connection(account: Running, s
 def test_changed_chains_are_answered_or_end_the_connection(account: Running, sdk: ShareClient, chance: random.Random) -> None:
     fuzzed = Fuzzed(account, sdk.share_name)
     for _ in range(ROUNDS // 4):
-        bodies = _bodies(ALL_ONES, ALL_ONES)
+        valid = bodies(ALL_ONES, ALL_ONES)
         chain = [fuzzed.client.request(CREATE, create_body("file"))]
         for _ in range(chance.randrange(1, 6)):
-            command, body = chance.choice(bodies)
+            command, body = chance.choice(valid)
             flags = chance.choice((IS_SIGNED, IS_SIGNED | IS_RELATED))
-            chain.append(fuzzed.client.request(command, chance.choice((body, _changed(chance, body))), flags=flags))
+            chain.append(fuzzed.client.request(command, chance.choice((body, changed(chance, body))), flags=flags))
         fuzzed.exchange(*chain)
     assert fuzzed.answers
     fuzzed.client.close()
@@ -189,7 +113,7 @@ def test_changed_headers_are_answered_or_end_the_connection(account: Running, sd
     fuzzed = Fuzzed(account, sdk.share_name)
     for _ in range(ROUNDS // 4):
         message = fuzzed.client.signed(fuzzed.client.request(ECHO, EMPTY))
-        fuzzed.exchange(_changed(chance, message), signs=False)
+        fuzzed.exchange(changed(chance, message), signs=False)
     assert fuzzed.cuts
     fuzzed.client.close()
 
@@ -207,8 +131,8 @@ def test_changed_frames_before_a_login_end_the_connection_or_are_answered(accoun
     for _ in range(ROUNDS // 8):
         client = RawClient(account)
         with contextlib.suppress(OSError):  # it may be cut off already
-            client.send_frame(_changed(chance, negotiate) or b"x")
-            client.send_frame(_changed(chance, setup) or b"x")
+            client.send_frame(changed(chance, negotiate) or b"x")
+            client.send_frame(changed(chance, setup) or b"x")
             client.finish()
         while not client.is_cut():
             pass
