@@ -58,7 +58,7 @@ def put_all(tx: Transaction, *, numbers: range) -> None:
         )
         intervals = write_interval(tx, entry, 0, received)
         located.tree.put(tx, msgspec.structs.replace(entry, intervals=intervals), None)
-    add_usage(tx, located.share.id, directory.node_id, len(BODY) * len(numbers))
+    add_usage(tx, located.share.id, len(BODY) * len(numbers))
 
 
 if __name__ == "__main__":

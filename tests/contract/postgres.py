@@ -85,6 +85,11 @@ class PostgresServer:
         return f"host={self._home} user=postgres dbname={database}"
 
     @property
+    def deadlocks(self) -> int:
+        """How often it has ended a transaction because some waited for each other."""
+        return Path(self._log).read_text().count("deadlock detected")
+
+    @property
     def _log(self) -> str:
         return str(self._home / "log")
 

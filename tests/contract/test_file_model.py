@@ -21,9 +21,11 @@ from verditer.core.names import ShareName
 from verditer.core.records.content import ContentEnd, FormerInterval, InlineInterval, Interval, SharedContent
 from verditer.core.records.file import FileEntry, FilePermission, FormerFileEntry, ShareSnapshot, ShareUsage
 from verditer.core.records.record import EVERY_KEY, Record
+from verditer.core.records.settings import SettingsChange
 from verditer.jobs import pacing
 from verditer.jobs.collect import Collector
 from verditer.services.file import shares
+from verditer.services.settings import change_settings
 
 STEPS = 120
 NAMES = ("a", "B", "c")
@@ -163,9 +165,11 @@ class Run:
             else:
                 assert await self.files.get(f"{path}{name}", snapshot) == found, (path, name, snapshot)
 
-    async def check_nothing_is_left(self) -> None:
+    async def delete_share(self) -> None:
         request = shares.DeleteShare(delete_snapshots="include")
         await shares.delete_share(self.files.ctx, ShareName(ACCOUNT, SHARE), request, Guard(rule=SHARE_WRITE))
+
+    async def check_nothing_is_left(self) -> None:
         for _ in range(4):
             await self.collect()
         kinds: tuple[type[Record], ...] = (FileEntry, FormerFileEntry, ShareSnapshot, ShareUsage, FilePermission)
@@ -191,4 +195,20 @@ async def test_a_share_agrees_with_its_model(store: Store, monkeypatch: pytest.M
             if run.chance.random() < 0.3:
                 await run.check()
         await run.check()
+        await run.delete_share()
+        await run.check_nothing_is_left()
+
+
+async def test_a_soft_deleted_share_leaves_nothing_when_its_retention_ends(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pacing, "PAUSE_FACTOR", 0.0)
+    async with files_on(store) as files:
+        run = Run(files, random.Random(0))
+        await change_settings(files.ctx, ACCOUNT, SettingsChange(share_soft_delete_days=3))
+        await files.put("a", b"x" * 200)
+        await files.snapshot()
+        await files.put("a", b"y" * 200)
+        await run.delete_share()
+        await run.collect()  # a day later
+        assert await run.stored(FileEntry) != []
+        assert await run.stored(FormerFileEntry) != []
         await run.check_nothing_is_left()

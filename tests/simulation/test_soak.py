@@ -7,7 +7,15 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.simulation import test_durability, test_linear, test_model, test_races, test_reads
+from tests.simulation import (
+    test_durability,
+    test_file_durability,
+    test_file_races,
+    test_linear,
+    test_model,
+    test_races,
+    test_reads,
+)
 from tests.simulation.servers import Fleet
 
 pytestmark = pytest.mark.soak
@@ -50,3 +58,20 @@ async def test_races_have_one_winner_every_time(fleet: Fleet, container: str, se
 async def test_the_model_agrees_for_long(own_fleet: Fleet, container: str, seed: int) -> None:
     for name, chance in rounds(container, seed):
         await test_model.test_random_operations_agree_with_the_model(own_fleet, name, chance)
+
+
+def test_a_share_agrees_with_its_model_killed_again_and_again(own_fleet: Fleet, container: str, seed: int) -> None:
+    # contract G6, F1
+    for _, chance in rounds(container, seed):
+        test_file_durability.test_a_share_agrees_with_its_model_after_kills(own_fleet, chance)
+
+
+async def test_directory_trees_stay_whole_every_time(fleet: Fleet, container: str, seed: int) -> None:
+    # contract G3, G5, F1, F4
+    for name, _ in rounds(container, seed):
+        await test_file_races.test_of_many_who_want_one_name_exactly_one_gets_it(fleet, f"{name}-a")
+        await test_file_races.test_what_is_created_below_a_moving_directory_is_found_once(fleet, f"{name}-b")
+        await test_file_races.test_crossing_renames_end_and_every_directory_stays_in_reach(fleet, f"{name}-c")
+        await test_file_races.test_a_directory_is_deleted_or_gets_a_file(fleet, f"{name}-d")
+        await test_file_races.test_listings_and_snapshots_show_a_directory_before_or_after_its_rename(fleet, f"{name}-e")
+        await test_file_races.test_writers_of_disjoint_ranges_all_succeed(fleet, f"{name}-f")

@@ -127,7 +127,7 @@ def _create(tx: Transaction, target: FilePath, request: CreateFile, guard: Guard
     if before is not None:
         close_view(tx, before, ended=located.share.epoch)
     entry = located.tree.put(tx, entry, before)
-    add_usage(tx, located.share.id, entry.node_id, growth)
+    add_usage(tx, located.share.id, growth)
     return entry
 
 
@@ -196,7 +196,7 @@ async def set_file_properties(ctx: Context, target: FilePath, request: SetFilePr
         changed = entry if request.size is None else resized(tx, located, entry, request.size)
         changed = replace(changed, etag=tx.tick(entry.etag), copy=None, **fields)  # the file is no longer what was copied
         changed = located.tree.put(tx, changed, entry)
-        add_usage(tx, located.share.id, entry.node_id, changed.size - entry.size)
+        add_usage(tx, located.share.id, changed.size - entry.size)
         return EntryState(entry=changed, now=tx.now)
 
     return await opens.write(ctx, [target.scope], commit)
@@ -234,7 +234,7 @@ async def delete_file(ctx: Context, target: FilePath, guard: Guard) -> EntryStat
         guard.check(entry, tx.now)
         check_access(tx, entry, REMOVE)
         freed_bytes = remove_file(tx, located, entry)
-        add_usage(tx, located.share.id, entry.node_id, -freed_bytes)
+        add_usage(tx, located.share.id, -freed_bytes)
         return EntryState(entry=replace(entry, link_count=entry.link_count - 1), now=tx.now)
 
     return await opens.write(ctx, [target.scope], commit)

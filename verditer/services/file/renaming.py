@@ -116,7 +116,7 @@ def _rename(tx: Transaction, located: InShare, entry: FileEntry, target: FilePat
     moved = located.tree.move(tx, entry, moved)
     move_handles(tx, moved, target)
     if replaced is not None:
-        add_usage(tx, located.share.id, replaced.node_id, -freed_bytes)
+        add_usage(tx, located.share.id, -freed_bytes)
     return EntryState(entry=moved, now=tx.now)
 
 

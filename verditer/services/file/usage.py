@@ -1,16 +1,26 @@
 """How many bytes the files of a share have, and the quota that bounds them.
 
 The sizes of files count, written or not, as Azure counts them. Snapshots do not count. The sum is kept in a few records, which
-are made with the share. A write locks one of them, so that writes of different files seldom wait for each other.
+are made with the share. All writes of a process change the same one, so that processes seldom wait for each other, and a
+transaction of many writes locks only one: two that each locked several would wait for each other. On PostgreSQL the files of
+several nodes that grow in the same moment may exceed the quota, as none of their transactions sees the others.
 """
 
-from verditer.core.clock import NODES
+import os
+import random
+
 from verditer.core.errors import Code, StorageError
 from verditer.core.records.file import Share, ShareUsage
 from verditer.partition.engine import Transaction
 
 LANES = 8
 GIB = 1 << 30
+_first_lane = random.getrandbits(32)
+
+
+def _lane() -> int:
+    """Processes have different lanes: those of one parent by their ids, those of other machines by chance."""
+    return (os.getpid() + _first_lane) % LANES
 
 
 def new_usage(share_id: int) -> list[ShareUsage]:
@@ -22,10 +32,10 @@ def usage_of(tx: Transaction, share_id: int) -> int:
     return sum([each.size_bytes for each in lanes if each is not None])
 
 
-def add_usage(tx: Transaction, share_id: int, node_id: int, change: int) -> None:
+def add_usage(tx: Transaction, share_id: int, change: int) -> None:
     """A file has grown or shrunk by so many bytes. To be called last in a transaction, as others may wait for the same record."""
     if change:
-        lane = node_id // NODES % LANES  # ids of one process are congruent modulo NODES
+        lane = _lane()
         usage = tx.get(ShareUsage, share_id, lane, for_update=True)
         assert usage is not None, "every share has its lanes"
         tx.put(ShareUsage(share_id=share_id, lane=lane, size_bytes=usage.size_bytes + change))

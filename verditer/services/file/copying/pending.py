@@ -92,7 +92,7 @@ def _put(tx: Transaction, pending: PendingFileCopy, before: FileEntry, after: Fi
     share = _share_of(tx, pending)
     assert share is not None, "targets in deleted shares do not change"
     tree_of(share).put(tx, after, before)
-    add_usage(tx, share.id, after.node_id, after.size - before.size)
+    add_usage(tx, share.id, after.size - before.size)
 
 
 def _with_content(tx: Transaction, pending: PendingFileCopy, entry: FileEntry, content: ContentState) -> FileEntry:

@@ -83,5 +83,5 @@ def put_copied_file(
     if before is not None:
         close_view(tx, before, ended=share.epoch)
     entry = located.tree.put(tx, entry, before)
-    add_usage(tx, share.id, entry.node_id, growth)
+    add_usage(tx, share.id, growth)
     return entry

@@ -97,7 +97,7 @@ def _delete_with_last(tx: Transaction, outbox: Outbox, where: InTree, entry: Fil
     if entry.is_directory:
         where.tree.remove(tx, entry)
     else:
-        add_usage(tx, entry.tree_id, entry.node_id, -remove_file(tx, where, entry))
+        add_usage(tx, entry.tree_id, -remove_file(tx, where, entry))
     tell_watchers(tx, outbox, entry.tree_id, record.file_path, REMOVED, name_filter(entry))
     return None
 

@@ -128,7 +128,7 @@ def _put_written(tx: Transaction, outbox: Outbox, handle: Handle, found: Used, c
     changed = found.tree.put(tx, changed, before)
     what = LAST_WRITE if changed.size == before.size else LAST_WRITE | SIZE
     tell_watchers(tx, outbox, handle.share_id, handle.path, MODIFIED, what)
-    add_usage(tx, handle.share_id, before.node_id, changed.size - before.size)
+    add_usage(tx, handle.share_id, changed.size - before.size)
     return changed
 
 

@@ -70,7 +70,7 @@ def overwritten(tx: Transaction, located: Located, before: FileEntry, request: O
         fields |= {"created": tx.now, "metadata": {}, "permission_key": _permission(tx, located, request, is_directory=False)}
     changed = replace(resized(tx, located, before, 0), **fields)
     changed = located.tree.put(tx, changed, before)
-    add_usage(tx, located.share.id, before.node_id, -before.size)
+    add_usage(tx, located.share.id, -before.size)
     return changed
 
 

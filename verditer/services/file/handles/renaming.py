@@ -96,7 +96,7 @@ def _rename(
     move_handles(tx, moved, target)
     _tell(tx, outbox, handle, entry, moved, target)
     if replaced is not None:
-        add_usage(tx, entry.tree_id, replaced.node_id, -freed_bytes)
+        add_usage(tx, entry.tree_id, -freed_bytes)
     record = tx.get(FileOpen, handle.share_id, handle.node_id, handle.handle_id)
     assert record is not None, "a handle with the right to delete has a record"
     return record
