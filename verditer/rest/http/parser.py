@@ -72,9 +72,7 @@ class RequestParser:
         self._upgrading = False
         self._unparsed = b""
         self._target = b""
-        self._raw_headers: list[tuple[str, str]] = []
-        self._headers: dict[str, str] = {}
-        self._lines_left = self._bytes_left = 0  # that the headers may still have
+        self._lines: list[tuple[bytes, bytes]] = []  # names and values of the headers, then of the trailers
         self._parsed_bytes = 0  # of an incomplete head or trailer, which httptools may be keeping
 
     @property
@@ -209,10 +207,7 @@ class RequestParser:
         self.in_head = True
         self.head_since = monotonic()
         self._target = b""
-        self._raw_headers = []
-        self._headers = {}
-        self._lines_left = self._limits.max_headers
-        self._bytes_left = self._limits.max_header_bytes
+        self._lines = []
         self._parsed_bytes = 0
 
     def on_url(self, piece: bytes) -> None:
@@ -221,25 +216,13 @@ class RequestParser:
             raise Refusal(414, "InvalidUri", "The request URI is too long.")
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        if not self.in_head:
-            return  # a trailer: allowed and ignored
-        spelled, key = _spellings(name)
-        text = value.decode("latin-1").rstrip(" \t")
-        self._raw_headers.append((spelled, text))
-        self._lines_left -= 1
-        self._bytes_left -= len(name) + len(value) + 4
-        if self._lines_left < 0 or self._bytes_left < 0:
-            raise _headers_too_large()
-        if key not in self._headers:
-            self._headers[key] = text
-        elif key == "host":
-            raise malformed("The Host header was sent twice.")
-        else:
-            self._headers[key] += "," + text
+        """Also called for trailers, which are allowed and ignored."""
+        self._lines.append((name, value))
 
     def on_headers_complete(self) -> None:
         self.in_head = False
-        headers, parser = self._headers, self._parser
+        raw_headers, headers = self._headers()
+        parser = self._parser
         http_1_0 = parser.get_http_version() != "1.1"
         if http_1_0 and parser.get_http_version() != "1.0":
             raise malformed("The HTTP version is not supported.")
@@ -263,13 +246,33 @@ class RequestParser:
             method=method,
             target=self._target.decode("latin-1"),
             headers=headers,
-            raw_headers=self._raw_headers,
+            raw_headers=raw_headers,
             body=body,
             peer=self._owner.peer,
             secure=self._owner.secure,
         )
         self.receiving = ReceivedRequest(request, body, keep_alive=keep_alive, http_1_0=http_1_0)
         self._owner.accept(self.receiving)
+
+    def _headers(self) -> tuple[list[tuple[str, str]], dict[str, str]]:
+        """The headers as they were sent, and with lower-case names, where the values of equal names are joined."""
+        raw_headers: list[tuple[str, str]] = []
+        headers: dict[str, str] = {}
+        size_bytes = 0
+        for name, value in self._lines:
+            size_bytes += len(name) + len(value) + 4
+            spelled, key = _spellings(name)
+            text = value.decode("latin-1").rstrip(" \t")
+            raw_headers.append((spelled, text))
+            if key not in headers:
+                headers[key] = text
+            elif key == "host":
+                raise malformed("The Host header was sent twice.")
+            else:
+                headers[key] += "," + text
+        if len(raw_headers) > self._limits.max_headers or size_bytes > self._limits.max_header_bytes:
+            raise _headers_too_large()
+        return raw_headers, headers
 
     def on_body(self, piece: bytes) -> None:
         assert self.receiving is not None

@@ -19,11 +19,14 @@ async def encode(called: Called) -> Response:
 def encode_response(decoded: Decoded, result: object) -> Response:
     op = decoded.op
     answer = op.answer
-    headers: list[tuple[str, str]] = [*answer.constants]
-    for name, get, show, _ in answer.headers:
-        value = get(result)
-        if value is not None:
-            headers.append((name, value if show is None else show(value)))
+    headers = [
+        *answer.constants,
+        *[
+            (name, value if show is None else show(value))
+            for name, get, show, _ in answer.headers
+            if (value := get(result)) is not None
+        ],
+    ]
     for group in answer.groups:
         headers += group(result)
     if decoded.grant.overrides and decoded.request.method in ("GET", "HEAD"):

@@ -31,6 +31,7 @@ class GetBlob(EncryptionRequest, frozen=True, kw_only=True):
 async def get_blob(ctx: Context, target: BlobName, request: GetBlob, guard: Guard) -> BlobRead:
     if request.range_md5 and request.range_crc64:
         raise StorageError(Code.InvalidHeaderValue, field="range_crc64", value="true")  # one checksum of a range at a time
+    is_plain = request.is_plain
 
     def look(tx: Transaction, *, long: bool = False) -> tuple[Blob, BlobSettings, int, int, int, list[ContentPart]] | None:
         """None: the range may consist of many rows, so the read is repeated outside of the event loop."""
@@ -38,14 +39,15 @@ async def get_blob(ctx: Context, target: BlobName, request: GetBlob, guard: Guar
         now = tx.now
         guard.check(blob, now)
         check_online(blob, now)
-        if blob.rare is not None or not request.is_plain:
+        if blob.rare is not None or not is_plain:
             check_readable(blob, request)
         start, length = _extent_of(blob, request)
         if not long and reads_many_rows(blob, length):
             return None
         return blob, container.blob_settings, now, start, length, content_parts(tx, blob, start, length)
 
-    ctx = keyed(ctx, request)
+    if not is_plain:
+        ctx = keyed(ctx, request)
     with ctx.activity.begin(ctx.now()) as operation:  # until the body is registered as an operation itself
         found = await ctx.engine.read(target.scope, look)
         if found is None:
