@@ -4,6 +4,7 @@ import asyncio
 import base64
 import hashlib
 import hmac
+import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -159,12 +160,18 @@ def block_id(text: str) -> str:
 
 
 @asynccontextmanager
-async def connected(ports: Sequence[int], count: int) -> AsyncIterator[list[Client]]:
-    """Clients distributed over the ports and already connected, so that they can start at the same moment."""
+async def connected(ports: Sequence[int], count: int, *, receive_buffer_bytes: int | None = None) -> AsyncIterator[list[Client]]:
+    """Clients distributed over the ports and already connected, so that they can start at the same moment. With a small receive
+    buffer the server cannot send ahead much."""
     clients = [Client(ports[number % len(ports)]) for number in range(count)]
     try:
         for client in clients:
-            client.reader, client.writer = await asyncio.open_connection("127.0.0.1", client.port, limit=1 << 20)
+            sock = socket.socket()
+            if receive_buffer_bytes is not None:
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer_bytes)
+            sock.connect(("127.0.0.1", client.port))
+            limit = receive_buffer_bytes or 1 << 20
+            client.reader, client.writer = await asyncio.open_connection(sock=sock, limit=limit)
         yield clients
     finally:
         for client in clients:

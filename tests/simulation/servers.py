@@ -24,14 +24,32 @@ PATIENCE_SECONDS = 30.0
 PORT_NAMES = [row.name for row in PORTS]
 
 
-class Server:
-    """One server, on SQLite with two workers. `log` is all of its output to stderr, over all starts."""
+COLLECTING = """
+import sys
+from verditer import app, cli
+from verditer.jobs import collect
+Collector, collect.ANNOUNCE_SECONDS = app.Collector, {every_seconds}
+app.Collector = lambda ctx, every_seconds: Collector(ctx, {every_seconds})
+sys.exit(cli.main())
+"""
 
-    def __init__(self, folder: Path, *flags: str, max_file_bytes: int | None = None) -> None:
+
+class Server:
+    """One server, on SQLite with two workers. `log` is all of its output to stderr, over all starts.
+
+    `collect_seconds` is the pause between two rounds of its collector, and between two announcements of a worker, if not the
+    usual one."""
+
+    def __init__(
+        self, folder: Path, *flags: str, max_file_bytes: int | None = None, collect_seconds: float | None = None
+    ) -> None:
         self.folder = folder
         self.port = self.admin_port = 0
         self.ports: dict[str, int] = {}  # by service
         self._flags = flags
+        self._program = ["-m", "verditer"]
+        if collect_seconds is not None:
+            self._program = ["-c", COLLECTING.format(every_seconds=collect_seconds)]
         self._max_file_bytes = max_file_bytes
         self._log = folder.with_name(folder.name + ".log")
         self._process: subprocess.Popen[str] | None = None
@@ -50,7 +68,7 @@ class Server:
         """Start the process without waiting for it."""
         ports = [part for name in PORT_NAMES for part in (f"--{name}Port", "0")]
         workers = [] if "--database" in self._flags else ["--workers", "2"]
-        command = [sys.executable, "-m", "verditer", "--location", str(self.folder), "--silent", "--test-control"]
+        command = [sys.executable, *self._program, "--location", str(self.folder), "--silent", "--test-control"]
         command += ["--adminToken", ADMIN_TOKEN]
         with self._log.open("a") as log:
             self._process = subprocess.Popen(

@@ -6,13 +6,15 @@ import hashlib
 import itertools
 import random
 import re
+from pathlib import Path
 
 from tests.simulation.client import Answer, Client, all_at_once, block_id, connected, order_of
-from tests.simulation.servers import Fleet
+from tests.simulation.servers import Fleet, Server, until
 from tests.simulation.test_races import marked
 
 SIZES = (7, 5_000, 60_000, 70_000, 300_000, 1_500_000)
 SECONDS = 1.5
+DOWNLOADS = 15
 
 
 async def test_a_read_is_of_one_version_while_the_blob_is_overwritten(
@@ -100,6 +102,56 @@ async def test_a_slow_download_gets_the_version_it_began_with(fleet: Fleet, cont
             assert reader.reader is not None
             body = await reader.reader.readexactly(size)
             assert body == b"".join(marked(number, size // 6) for number in range(6))
+
+
+async def test_no_slow_download_is_cut_while_the_blob_is_overwritten_under_a_busy_collector(
+    tmp_path: Path, chance: random.Random
+) -> None:
+    # contract G3: the clock jumps by minutes, and one of two workers collects ten times a second
+    server = Server(tmp_path / "data", collect_seconds=0.1).start()
+    path, size, blocks = "container/blob", 12 << 20, [block_id(str(number)) for number in range(6)]
+    overwritten, written, whole = asyncio.Event(), 0, 0
+
+    async def overwrite(client: Client) -> None:
+        nonlocal overwritten, written
+        for block in blocks:
+            await client.put_block(path, block, marked(written, size // len(blocks)))
+        answer = await client.put_block_list(path, blocks, {"x-ms-meta-version": str(written)})
+        assert answer.status == 201
+        written += 1
+        overwritten.set()
+        overwritten = asyncio.Event()
+
+    async def download(client: Client) -> None:
+        """A piece for each version that is written meanwhile."""
+        nonlocal whole
+        while whole < DOWNLOADS:
+            await client.send("GET", path, headers={})
+            status, headers = await client.receive_head()
+            assert status == 200
+            part = marked(int(headers["x-ms-meta-version"]), size // len(blocks))
+            for _ in blocks:
+                assert client.reader is not None
+                assert await client.reader.readexactly(len(part)) == part
+                if whole < DOWNLOADS:
+                    await overwritten.wait()
+            whole += 1
+
+    async def drive(client: Client) -> None:
+        while whole < DOWNLOADS:
+            await asyncio.to_thread(server.move_clock, chance.randint(20, 100))
+            await overwrite(client)
+
+    try:
+        async with connected([server.port], 6, receive_buffer_bytes=1 << 16) as [writer, *readers]:
+            await writer.create_container("container")
+            await overwrite(writer)
+            await all_at_once([drive(writer), *map(download, readers)])
+        assert "ERROR" not in server.log, server.log
+        extents = tmp_path / "data" / "extents"
+        await until(lambda: sum(file.is_file() for file in extents.rglob("*")) < written)  # each version had six
+    finally:
+        server.kill()
 
 
 async def test_a_listing_page_is_one_committed_state(fleet: Fleet, container: str) -> None:
