@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from verditer.core.dates import seconds
 from verditer.core.records.record import KeyPart, Record, Span, key_of
 from verditer.partition.engine import Condition, Order
+from verditer.partition.postgres.changes import Changes
 from verditer.partition.postgres.fetched import Fetched, Kind, Page, Row, ScanEdge, ScanWant, Wants
 
 R = TypeVar("R", bound=Record)
@@ -17,9 +18,6 @@ GROWTH = 4
 MAX_ROWS = 256  # of a scan, and of changes of one body; more of them run in a thread
 MAX_PAGE_BYTES = 4 << 20
 GUESSED_DELAY = seconds(1)  # until a round trip has returned: spans that end now are fetched a little longer, and cut later
-
-Changes = dict[Kind, dict[bytes, Record | None]]
-"""By class and key: the record that was put, or None for one that was deleted."""
 
 
 class TooLong(BaseException):

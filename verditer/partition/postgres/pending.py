@@ -13,7 +13,7 @@ MAX_RUNS = 8  # of one body, each time with more rows than before; then it runs 
 
 
 class PendingBody:
-    __slots__ = ("alone", "attempts", "body", "error", "expires", "future", "locks", "result", "runs", "waits_for_locks", "wants")
+    __slots__ = ("alone", "attempts", "body", "error", "expires", "future", "locks", "result", "runs", "wants")
 
     def __init__(
         self,
@@ -30,7 +30,6 @@ class PendingBody:
         self.runs = 0
         self.attempts = 0  # at a transaction that failed through no fault of the body
         self.alone = False  # it shares its transaction with no other body
-        self.waits_for_locks = False
         self.result: Any = None
         self.error: BaseException | None = None
 

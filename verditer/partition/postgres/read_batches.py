@@ -3,29 +3,23 @@ A body whose rows were not all fetched runs again on a newer snapshot, with all 
 always belongs together. Reads take no locks and wait for no write (contract G3)."""
 
 import asyncio
-import random
 from collections.abc import Callable
-from typing import Any, TypeVar
-
-import psycopg
+from typing import TypeVar
 
 from verditer.partition.engine import EngineUnavailable, Transaction
-from verditer.partition.postgres.connection import TryAgain, is_wrong_server, meaning_of
 from verditer.partition.postgres.fetched import Fetched, Wants
 from verditer.partition.postgres.locking.locks import BEGIN_READ, TIME
 from verditer.partition.postgres.loop_transaction import LoopTransaction, TooLong
 from verditer.partition.postgres.pending import PendingBody
-from verditer.partition.postgres.pipeline import ConnectionLost, DeadlinePassed, PipelineCall, PipelineConnection
+from verditer.partition.postgres.pipeline import PipelineCall, PipelineConnection
 from verditer.partition.postgres.pool import ConnectionPool
 from verditer.partition.postgres.services import BatchServices
-from verditer.partition.postgres.waiting import WaitingBodies
+from verditer.partition.postgres.waiting import WaitingBodies, is_of_connection, meaning_of_failure
 from verditer.partition.postgres.wire_values import int_of
 
 T = TypeVar("T")
 
 MAX_BATCH = 64
-ATTEMPTS = 5  # when the server cancels a transaction for a conflict, or the connection breaks
-BACKOFF_SECONDS = 0.01  # the upper bound of the first random pause; it doubles with each attempt
 _BEGIN, _TIME, _COMMIT = PipelineCall(BEGIN_READ), PipelineCall(TIME), PipelineCall(b"COMMIT")
 
 
@@ -125,31 +119,8 @@ class ReadBatches:
         )
 
     def _recover(self, batch: list[PendingBody], error: Exception) -> None:
-        if isinstance(error, DeadlinePassed):
+        if is_of_connection(error):
             self._services.drop_connections()
-            meaning: Exception = EngineUnavailable(str(error))
-        elif isinstance(error, ConnectionLost):
-            meaning = TryAgain()
-        elif isinstance(error, psycopg.Error):
-            if is_wrong_server(error):
-                self._services.drop_connections()
-            meaning = meaning_of(error, closed=False, committing=False)
-        else:
-            meaning = error
+        meaning = meaning_of_failure(error)
         for pending in batch:
-            self._retry_or_fail(pending, meaning, error)
-
-    def _retry_or_fail(self, pending: PendingBody, meaning: Exception, cause: Exception) -> None:
-        pending.attempts += 1
-        if isinstance(meaning, TryAgain) and pending.attempts < ATTEMPTS:
-            pause = random.uniform(0, BACKOFF_SECONDS * 2**pending.attempts)
-            self._loop.call_later(pause, self._waiting.add, pending)
-        elif isinstance(meaning, TryAgain):
-            pending.fail(EngineUnavailable(f"given up after {ATTEMPTS} attempts: {cause}"))
-        else:
-            pending.fail(copy_of(meaning))
-
-
-def copy_of(error: Exception) -> Any:
-    """Each caller gets an exception of its own: a traceback is part of it."""
-    return EngineUnavailable(error.reason) if isinstance(error, EngineUnavailable) else error
+            self._waiting.retry_or_fail(pending, meaning, error)

@@ -27,8 +27,8 @@ from verditer.partition.postgres.connection import (
     set_durability,
 )
 from verditer.partition.postgres.locking.locks import Begin
-from verditer.partition.postgres.read_batches import ATTEMPTS, BACKOFF_SECONDS
 from verditer.partition.postgres.transaction import PostgresTransaction
+from verditer.partition.postgres.waiting import ATTEMPTS, BACKOFF_SECONDS
 
 T = TypeVar("T")
 

@@ -6,39 +6,29 @@ in a transaction of its own. Writes of this process that exclude each other run 
 one. docs/decisions/postgres-batches.md argues why this keeps the contract of scopes."""
 
 import asyncio
-import random
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 import psycopg
 
-from verditer.partition import schema
 from verditer.partition.engine import EngineUnavailable, Scope, Transaction
-from verditer.partition.postgres.connection import TryAgain, is_wrong_server, meaning_of, unknown_outcome
-from verditer.partition.postgres.fetched import Fetched, RecordCache, Wants
+from verditer.partition.postgres.changes import COMMIT, Changes, calls_of, commit_of, remember
+from verditer.partition.postgres.fetched import Fetched, Wants
 from verditer.partition.postgres.locking.local_locks import LocalLocks
 from verditer.partition.postgres.locking.locks import BEGIN_WRITE, TIME, locks_of, merged
-from verditer.partition.postgres.loop_transaction import Changes, LoopTransaction, TooLong
+from verditer.partition.postgres.loop_transaction import LoopTransaction, TooLong
 from verditer.partition.postgres.pending import PendingBody
-from verditer.partition.postgres.pipeline import ConnectionLost, DeadlinePassed, PipelineCall, PipelineConnection
+from verditer.partition.postgres.pipeline import ConnectionLost, PipelineCall, PipelineConnection
 from verditer.partition.postgres.pool import ConnectionPool
-from verditer.partition.postgres.read_batches import ATTEMPTS, BACKOFF_SECONDS, copy_of
 from verditer.partition.postgres.services import BatchServices
-from verditer.partition.postgres.statements import batch_statements_of
-from verditer.partition.postgres.waiting import WaitingBodies
-from verditer.partition.postgres.wire_values import bytes_array, int_of
+from verditer.partition.postgres.waiting import WaitingBodies, is_of_connection, meaning_of_failure
+from verditer.partition.postgres.wire_values import int_of
 
 T = TypeVar("T")
 
 MAX_BATCH = 64  # bounds how long the first body waits for the others
-_BEGIN, _TIME, _COMMIT, _ROLLBACK = (
-    PipelineCall(BEGIN_WRITE),
-    PipelineCall(TIME),
-    PipelineCall(b"COMMIT"),
-    PipelineCall(b"ROLLBACK"),
-)
-_NO_SYNC = PipelineCall(b"SET LOCAL synchronous_commit = off")
+_BEGIN, _TIME, _ROLLBACK = PipelineCall(BEGIN_WRITE), PipelineCall(TIME), PipelineCall(b"ROLLBACK")
 
 
 class CommitFailed(Exception):
@@ -168,23 +158,23 @@ class WriteBatches:
         left = [pending for pending in batch if pending not in contended]
         while left:
             left = await self._run_bodies(connection, left, fetched, tx, done, batch)
-        calls, encoded = _calls_of(changes)
+        calls, encoded = calls_of(changes)
         if not calls:  # for example, all bodies were refused
             await self._end_unchanged(connection)
         else:
             connection.check()
             try:
-                await connection.run([*calls, *_commit(changes)], self._deadline_seconds)
+                await connection.run([*calls, *commit_of(changes)], self._deadline_seconds)
             except (psycopg.Error, ConnectionLost) as error:
                 raise CommitFailed from error
-            _remember(self._services.cache, encoded)
+            remember(self._services.cache, encoded)
         _answer(done)  # not before the locks have been released: a consumer would pass over the messages that a body has claimed
         return contended
 
     async def _end_unchanged(self, connection: PipelineConnection) -> None:
         """Release the locks. Nothing depends on the outcome."""
         try:
-            await connection.run([_COMMIT], self._deadline_seconds)
+            await connection.run([COMMIT], self._deadline_seconds)
         except (psycopg.Error, ConnectionLost):
             connection.close()
 
@@ -272,35 +262,15 @@ class WriteBatches:
     def _recover(self, batch: list[PendingBody], error: Exception) -> None:
         committing = isinstance(error, CommitFailed)
         cause = error.__cause__ if isinstance(error, CommitFailed) and error.__cause__ is not None else error
-        if isinstance(cause, DeadlinePassed) or is_wrong_server(cause):
+        if is_of_connection(cause):
             self._services.drop_connections()
-        meaning = _meaning(cause, committing=committing)
+        meaning = meaning_of_failure(cause, committing=committing)
         for pending in batch:
             if len(batch) > 1 and isinstance(cause, psycopg.Error):
                 pending.alone = True  # nothing happened, and the error may be that of one body only
                 self._waiting.add(pending)
             else:
-                self._retry_or_fail(pending, meaning, cause)
-
-    def _retry_or_fail(self, pending: PendingBody, meaning: Exception, cause: BaseException) -> None:
-        pending.attempts += 1
-        if isinstance(meaning, TryAgain) and pending.attempts < ATTEMPTS:
-            self._loop.call_later(random.uniform(0, BACKOFF_SECONDS * 2**pending.attempts), self._waiting.add, pending)
-        elif isinstance(meaning, TryAgain):
-            pending.fail(EngineUnavailable(f"given up after {ATTEMPTS} attempts: {cause}"))
-        else:
-            pending.fail(copy_of(meaning))
-
-
-def _meaning(cause: BaseException, *, committing: bool) -> Exception:
-    if isinstance(cause, psycopg.Error):
-        return meaning_of(cause, closed=False, committing=committing)
-    if isinstance(cause, ConnectionLost):
-        if committing:
-            return unknown_outcome()
-        return EngineUnavailable(str(cause)) if isinstance(cause, DeadlinePassed) else TryAgain()
-    assert isinstance(cause, Exception)
-    return cause
+                self._waiting.retry_or_fail(pending, meaning, cause)
 
 
 def _wants_of(batch: list[PendingBody]) -> Wants:
@@ -309,38 +279,6 @@ def _wants_of(batch: list[PendingBody]) -> Wants:
         if pending.wants is not None:
             wants.add(pending.wants)
     return wants
-
-
-def _commit(changes: Changes) -> list[PipelineCall]:
-    """Nobody waits for the disk when only volatile records were changed."""
-    is_volatile = all(kind.LIFECYCLE.volatile for kind, changed in changes.items() if changed)
-    return [_NO_SYNC, _COMMIT] if is_volatile else [_COMMIT]
-
-
-def _calls_of(changes: Changes) -> tuple[list[PipelineCall], list[tuple[object, ...]]]:
-    """The statements that make the changes, table by table and key by key, so that transactions seldom wait in a circle."""
-    calls: list[PipelineCall] = []
-    encoded: list[tuple[object, ...]] = []
-    for kind in sorted(changes, key=lambda kind: kind.TABLE):
-        changed = changes[kind]
-        if deleted := sorted([key for key, record in changed.items() if record is None]):
-            calls.append(PipelineCall(batch_statements_of(kind).delete, (bytes_array(deleted),)))
-            encoded += [(kind, key, None, None) for key in deleted]
-        if records := [changed[key] for key in sorted(changed) if changed[key] is not None]:
-            rows = [schema.row_of(record) for record in records if record is not None]
-            columns = zip(*rows, strict=True)
-            calls.append(PipelineCall(batch_statements_of(kind).put, tuple([bytes_array(column) for column in columns])))
-            encoded += [(kind, row[0], row[-1], record) for row, record in zip(rows, records, strict=True)]
-    return calls, encoded
-
-
-def _remember(cache: RecordCache, encoded: list[tuple[object, ...]]) -> None:
-    """What was just written is likely to be read next."""
-    for kind, key, body, record in encoded:
-        if record is None:
-            cache.pop((kind, key), None)  # type: ignore[arg-type]
-        else:
-            cache.remember(kind, key, body, record)  # type: ignore[arg-type]
 
 
 def _answer(done: list[PendingBody]) -> None:
