@@ -368,14 +368,14 @@ async def test_a_copy_that_is_killed_again_and_again_ends_complete(tmp_path: Pat
 def copy_until(folder: Path, extents: int, number: signal.Signals) -> int:
     """Send the copy a signal when it has so many extents. Returns its status, 0 if it was complete before."""
     command = [sys.executable, "-m", "verditer", "copy", "--from", "a", "--to", "b", "--work", "work"]
-    state, limit = folder / "work" / "copied.jsonl", time.monotonic() + 60
+    state, limit = folder / "work" / "copied.jsonl", time.monotonic() + 120
     with subprocess.Popen(command, cwd=folder) as process:
         while process.poll() is None and time.monotonic() < limit:
             if state.exists() and state.read_bytes().count(b"CopiedExtent") >= extents:
                 process.send_signal(number)
                 break
             time.sleep(0.001)
-        return process.wait(timeout=30)
+        return process.wait(timeout=120)
 
 
 async def test_open_handles_are_not_copied(tmp_path: Path) -> None:
