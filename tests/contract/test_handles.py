@@ -105,11 +105,11 @@ async def test_a_write_beyond_the_quota_or_the_largest_file_is_refused(store: St
 async def test_chunks_are_copied_within_the_server(store: Store) -> None:
     async with files_on(store) as files:
         source, target = await created(files, "source", b"0123456789"), await created(files, "target")
-        chunks = [Chunk(0, 5, 4), Chunk(8, 0, 2), Chunk(9, 0, 2)]
-        assert await copying.copy_chunks(files.ctx, source, target, chunks) == [4, 2]  # the last one reaches beyond the end
+        assert await copying.copy_chunk(files.ctx, source, target, Chunk(0, 5, 4)) == 4
+        assert await copying.copy_chunk(files.ctx, source, target, Chunk(8, 0, 2)) == 2
         assert await files.get("target") == b"89" + bytes(3) + b"0123"
         with pytest.raises(StorageError) as refusal:
-            await copying.copy_chunks(files.ctx, source, target, chunks[2:])
+            await copying.copy_chunk(files.ctx, source, target, Chunk(9, 0, 2))  # it reaches beyond the end
         assert refusal.value.code is Code.InvalidRange
 
 

@@ -3,6 +3,7 @@ frames, credits or signatures."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from enum import IntEnum
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
@@ -36,6 +37,15 @@ class IoctlResult(NamedTuple):
 
 
 Handler = Callable[["Call"], Awaitable[Reply]]
+
+
+class Needs(IntEnum):
+    """What a request refers to. Each includes those before it."""
+
+    NOTHING = 0
+    SESSION = 1
+    TREE = 2
+    HANDLE = 3
 
 
 class Call:

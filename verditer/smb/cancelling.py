@@ -5,18 +5,16 @@ from typing import TYPE_CHECKING
 
 from verditer.smb.sessions import Session
 from verditer.smb.status import Status
-from verditer.smb.wire.header import Flags, Header
+from verditer.smb.wire.header import CommandNumber, Flags, Header
 
 if TYPE_CHECKING:
     from verditer.smb.call import Call
     from verditer.smb.connection import SmbConnection
 
-CANCEL = 12
-
 
 def is_cancel(connection: "SmbConnection", header: Header, message: memoryview, sealed: Session | None) -> bool:
     """Perform it if it is one. It has to be signed or encrypted like every other request; otherwise nothing happens."""
-    if header.command != CANCEL:
+    if header.command != CommandNumber.CANCEL:
         return False
     session = connection.sessions.get(header.session_id)
     if session is None or session.signing is None:

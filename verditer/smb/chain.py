@@ -13,6 +13,7 @@ from verditer.smb.load import ChainLoad
 from verditer.smb.status import SmbError, Status
 from verditer.smb.wire.header import (
     HEADER_BYTES,
+    CommandNumber,
     Flags,
     Header,
     build_async_header,
@@ -26,8 +27,7 @@ if TYPE_CHECKING:
     from verditer.smb.opens import OpenFile
     from verditer.smb.sessions import Session, TreeConnection
 
-CREATE, CLOSE, LOCK, CHANGE_NOTIFY = 5, 6, 10, 15
-_SESSION_SETUP = 1
+_SEEN_BY_OTHERS = (CommandNumber.CREATE, CommandNumber.LOCK, CommandNumber.CHANGE_NOTIFY)
 _KEPT_FLAGS = Flags.RELATED | Flags.PRIORITY
 
 
@@ -90,9 +90,9 @@ class Chain:
 
     def closes_later(self) -> bool:
         for header, _ in self.messages[self._index + 1 :]:
-            if not header.is_related or header.command in (CREATE, LOCK, CHANGE_NOTIFY):
+            if not header.is_related or header.command in _SEEN_BY_OTHERS:
                 return False
-            if header.command == CLOSE:
+            if header.command == CommandNumber.CLOSE:
                 return True
         return False
 
@@ -102,7 +102,7 @@ class Chain:
         if connection.is_closed:
             return
         if not self.is_last:
-            if call.header.command != CREATE:
+            if call.header.command != CommandNumber.CREATE:
                 call.end(Status.INTERNAL_ERROR)
             return
         try:
@@ -156,7 +156,7 @@ class Chain:
         if signing is not None:
             signature = signing.sign(parts, call.header.message_id)
             parts[0] = b"".join((header[:48], signature, body))
-        elif call.header.command <= _SESSION_SETUP:
+        elif call.header.command <= CommandNumber.SESSION_SETUP:
             self.connection.hash_answer(call, status, parts[0])
         return parts
 

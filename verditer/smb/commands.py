@@ -3,26 +3,16 @@ the request, and which function answers it on a share and on IPC$."""
 
 import struct
 from collections.abc import Callable
-from enum import IntEnum
 from typing import NamedTuple
 
-from verditer.smb.call import Handler
+from verditer.smb.call import Handler, Needs
 from verditer.smb.handlers import create, data, directory, lock, notify, oplock, query_info, set_info
 from verditer.smb.ioctls import ioctl
 from verditer.smb.pipes import commands as pipes
 from verditer.smb.setup import login, negotiate, trees
-from verditer.smb.wire.header import HEADER_BYTES
+from verditer.smb.wire.header import HEADER_BYTES, CommandNumber
 
 Payload = Callable[[memoryview], int]
-
-
-class Needs(IntEnum):
-    """What a request refers to. Each includes those before it."""
-
-    NOTHING = 0
-    SESSION = 1
-    TREE = 2
-    HANDLE = 3
 
 
 class Command(NamedTuple):
@@ -55,23 +45,23 @@ _IOCTL_LENGTHS = struct.Struct("<IIIII")
 NOTHING, SESSION, TREE, HANDLE = Needs
 
 _ROWS = (
-    Command(0, "Negotiate", 36, NOTHING, negotiate.negotiate),
-    Command(1, "SessionSetup", 25, NOTHING, login.session_setup),
-    Command(2, "Logoff", 4, SESSION, login.logoff),
-    Command(3, "TreeConnect", 9, SESSION, trees.tree_connect),
-    Command(4, "TreeDisconnect", 4, TREE, trees.tree_disconnect, trees.tree_disconnect),
-    Command(5, "Create", 57, TREE, create.create, pipes.create),
-    Command(6, "Close", 24, HANDLE, data.close_file, pipes.close, 72),
-    Command(7, "Flush", 24, HANDLE, data.flush_file, None, 72),
-    Command(8, "Read", 49, HANDLE, data.read_file, pipes.read, 80, _length_at(4)),
-    Command(9, "Write", 49, HANDLE, data.write_file, pipes.write, 80, _length_at(4)),
-    Command(10, "Lock", 48, HANDLE, lock.lock_ranges, None, 72),
-    Command(11, "Ioctl", 57, TREE, ioctl, ioctl, 0, _ioctl_payload),
-    Command(13, "Echo", 4, NOTHING, login.echo),
-    Command(14, "QueryDirectory", 33, HANDLE, directory.query_directory, None, 72, _length_at(28)),
-    Command(15, "ChangeNotify", 32, HANDLE, notify.change_notify, None, 72, _length_at(4)),
-    Command(16, "QueryInfo", 41, HANDLE, query_info.query_info, pipes.query_info, 88, _length_at(4)),
-    Command(17, "SetInfo", 33, HANDLE, set_info.set_info, None, 80, _length_at(4)),
-    Command(18, "OplockBreak", 24, HANDLE, oplock.oplock_break, None, 72),
+    Command(CommandNumber.NEGOTIATE, "Negotiate", 36, NOTHING, negotiate.negotiate),
+    Command(CommandNumber.SESSION_SETUP, "SessionSetup", 25, NOTHING, login.session_setup),
+    Command(CommandNumber.LOGOFF, "Logoff", 4, SESSION, login.logoff),
+    Command(CommandNumber.TREE_CONNECT, "TreeConnect", 9, SESSION, trees.tree_connect),
+    Command(CommandNumber.TREE_DISCONNECT, "TreeDisconnect", 4, TREE, trees.tree_disconnect, trees.tree_disconnect),
+    Command(CommandNumber.CREATE, "Create", 57, TREE, create.create, pipes.create),
+    Command(CommandNumber.CLOSE, "Close", 24, HANDLE, data.close_file, pipes.close, 72),
+    Command(CommandNumber.FLUSH, "Flush", 24, HANDLE, data.flush_file, None, 72),
+    Command(CommandNumber.READ, "Read", 49, HANDLE, data.read_file, pipes.read, 80, _length_at(4)),
+    Command(CommandNumber.WRITE, "Write", 49, HANDLE, data.write_file, pipes.write, 80, _length_at(4)),
+    Command(CommandNumber.LOCK, "Lock", 48, HANDLE, lock.lock_ranges, None, 72),
+    Command(CommandNumber.IOCTL, "Ioctl", 57, TREE, ioctl, ioctl, 0, _ioctl_payload),
+    Command(CommandNumber.ECHO, "Echo", 4, NOTHING, login.echo),
+    Command(CommandNumber.QUERY_DIRECTORY, "QueryDirectory", 33, HANDLE, directory.query_directory, None, 72, _length_at(28)),
+    Command(CommandNumber.CHANGE_NOTIFY, "ChangeNotify", 32, HANDLE, notify.change_notify, None, 72, _length_at(4)),
+    Command(CommandNumber.QUERY_INFO, "QueryInfo", 41, HANDLE, query_info.query_info, pipes.query_info, 88, _length_at(4)),
+    Command(CommandNumber.SET_INFO, "SetInfo", 33, HANDLE, set_info.set_info, None, 80, _length_at(4)),
+    Command(CommandNumber.OPLOCK_BREAK, "OplockBreak", 24, HANDLE, oplock.oplock_break, None, 72),
 )
 COMMANDS = {row.number: row for row in _ROWS}

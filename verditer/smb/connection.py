@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, cast
 
 from verditer.services.file.handles.requests import Client
 from verditer.smb.call import Call, Reply
-from verditer.smb.cancelling import CANCEL, is_cancel
+from verditer.smb.cancelling import is_cancel
 from verditer.smb.chain import Chain
 from verditer.smb.credits import CreditWindow
 from verditer.smb.crypto.sealing import TRANSFORM_BYTES, session_of_frame
@@ -32,6 +32,7 @@ from verditer.smb.wire.header import (
     MAGIC,
     NONE_64,
     SMB1_MAGIC,
+    CommandNumber,
     Flags,
     Header,
     build_async_header,
@@ -44,7 +45,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("verditer")
 _JOINED_BYTES = 16 * 1024  # smaller frames are written with one call
-_OPLOCK_BREAK = 18
 _KEEPALIVE = ((socket.TCP_KEEPIDLE, 60), (socket.TCP_KEEPINTVL, 10), (socket.TCP_KEEPCNT, 3))
 
 
@@ -166,7 +166,7 @@ class SmbConnection(asyncio.BufferedProtocol):
     def _start(self, messages: list[tuple[Header, memoryview]], sealed: Session | None, length: int) -> None:
         answer_bytes, has_cancel = 0, False
         for header, message in messages:
-            if header.command == CANCEL:
+            if header.command == CommandNumber.CANCEL:
                 has_cancel = True
                 continue
             if not self.credits.use(header.message_id, header.credit_charge):
@@ -216,7 +216,7 @@ class SmbConnection(asyncio.BufferedProtocol):
         header = build_async_header(
             credit_charge=0,
             status=Status.SUCCESS,
-            command=_OPLOCK_BREAK,
+            command=CommandNumber.OPLOCK_BREAK,
             credits_granted=0,
             flags=Flags.RESPONSE,
             message_id=NONE_64,
@@ -229,7 +229,7 @@ class SmbConnection(asyncio.BufferedProtocol):
         """Part of the integrity check of 3.1.1: the answers of the negotiation and of a login that goes on."""
         if self.dialect != SmbDialect.SMB_3_1_1:
             return
-        if call.header.command == 0:
+        if call.header.command == CommandNumber.NEGOTIATE:
             self.preauth_hash = hashlib.sha512(self.preauth_hash + message).digest()
         elif status == Status.MORE_PROCESSING_REQUIRED and call.session.state is SessionState.IN_PROGRESS:
             call.session.preauth_hash = hashlib.sha512(call.session.preauth_hash + message).digest()

@@ -4,20 +4,18 @@ import logging
 from typing import TYPE_CHECKING
 
 from verditer.core.errors import StorageError
-from verditer.smb.call import Call, Reply
+from verditer.smb.call import Call, Needs, Reply
 from verditer.smb.ending import close_opens
 from verditer.smb.opens import FILE_ID_BYTES, OpenFile
 from verditer.smb.sessions import SessionState
 from verditer.smb.status import SmbError, Status, status_of
-from verditer.smb.wire.header import HEADER_BYTES, build_error
+from verditer.smb.wire.header import HEADER_BYTES, CommandNumber, build_error
 from verditer.smb.wire.negotiate import SmbDialect
 
 if TYPE_CHECKING:
     from verditer.smb.commands import Command
 
 logger = logging.getLogger("verditer")
-_CREATE, _TREE_CONNECT, _QUERY_DIRECTORY = 5, 3, 14
-_SESSION, _TREE, _HANDLE = 1, 2, 3  # values of `Needs`
 _CREDIT_BYTES = 65536
 
 
@@ -48,25 +46,25 @@ async def _admitted(call: Call) -> Reply:
         raise SmbError(Status.INVALID_PARAMETER)
     _check_relation(call)
     needs = row.needs
-    _find_session(call, needs >= _SESSION)
-    if needs >= _TREE:
+    _find_session(call, needs >= Needs.SESSION)
+    if needs >= Needs.TREE:
         _find_tree(call)
     message = call.message
     size = row.request_size & ~1
     if len(message) < HEADER_BYTES + size or message[64] | message[65] << 8 != row.request_size:
         raise SmbError(Status.INVALID_PARAMETER)
-    if row.number in (_TREE_CONNECT, _CREATE) and call.session.is_anonymous:
+    if row.number in (CommandNumber.TREE_CONNECT, CommandNumber.CREATE) and call.session.is_anonymous:
         raise SmbError(Status.ACCESS_DENIED)
-    if needs == _HANDLE:
+    if needs == Needs.HANDLE:
         call.open = call.chain.open = find_open(call, row.file_id_at)
     if row.payload is not None:
         _check_payload(call, row.payload(message))
     handler = row.handler
-    if needs >= _TREE and call.tree.is_pipe:
+    if needs >= Needs.TREE and call.tree.is_pipe:
         if row.pipe_handler is None:
             raise SmbError(Status.INVALID_DEVICE_REQUEST)
         handler = row.pipe_handler
-    if row.number != _CREATE:
+    if row.number != CommandNumber.CREATE:
         return await handler(call)
     return await _create(call, row)
 
@@ -92,7 +90,7 @@ def _find_session(call: Call, is_needed: bool) -> None:
             call.session = session
             raise SmbError(Status.ACCESS_DENIED)
     elif is_needed:
-        if header.command == _TREE_CONNECT and call.connection.dialect == SmbDialect.SMB_3_1_1:
+        if header.command == CommandNumber.TREE_CONNECT and call.connection.dialect == SmbDialect.SMB_3_1_1:
             raise ConnectionBroken("TREE_CONNECT is neither signed nor encrypted")  # MS-SMB2 3.3.5.7
         call.session = session
         raise SmbError(Status.ACCESS_DENIED)
@@ -133,7 +131,7 @@ def _check_payload(call: Call, payload: int) -> None:
 
     A client may have more room for a listing than was negotiated: it gets a listing that is within the limit.
     """
-    if payload > call.connection.max_io_bytes and call.header.command != _QUERY_DIRECTORY:
+    if payload > call.connection.max_io_bytes and call.header.command != CommandNumber.QUERY_DIRECTORY:
         raise SmbError(Status.INVALID_PARAMETER)
     if call.connection.has_large_mtu and payload > (call.header.credit_charge or 1) * _CREDIT_BYTES:
         raise SmbError(Status.INVALID_PARAMETER)

@@ -7,15 +7,13 @@ from typing import TYPE_CHECKING
 from verditer.core.names import ShareName
 from verditer.smb.opens import OpenTable
 from verditer.smb.status import Status
-from verditer.smb.wire.header import Flags, Header
+from verditer.smb.wire.header import CommandNumber, Flags, Header
 
 if TYPE_CHECKING:
     from verditer.smb.auth.acceptor import LoginAcceptor
     from verditer.smb.connection import SmbConnection
     from verditer.smb.crypto.sealing import Sealing
     from verditer.smb.crypto.signing import Signing
-
-SESSION_SETUP = 1
 
 
 class SessionState(Enum):
@@ -62,6 +60,6 @@ class Session:
 
     def signs(self, header: Header, status: int) -> "Signing | None":
         """What the answer to a request is signed with, when it is not encrypted. The last answer of a login always is."""
-        if header.flags & Flags.SIGNED or (header.command == SESSION_SETUP and status == Status.SUCCESS):
+        if header.flags & Flags.SIGNED or (header.command == CommandNumber.SESSION_SETUP and status == Status.SUCCESS):
             return self.signing
         return None

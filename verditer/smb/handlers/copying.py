@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from verditer.core.errors import Code, StorageError
 from verditer.core.files.access_mask import AccessMask
-from verditer.services.file.handles.copying import copy_chunks
+from verditer.services.file.handles import copying
 from verditer.services.file.handles.requests import Chunk
 from verditer.smb.call import Call, IoctlResult
 from verditer.smb.opens import FILE_ID_BYTES, OpenFile
@@ -50,7 +50,7 @@ async def _copied(call: Call, source: OpenFile, chunks: Sequence[Chunk]) -> Ioct
     status = Status.SUCCESS
     for chunk in chunks:
         try:
-            copied += await copy_chunks(call.ctx, source.handle, call.open.handle, [chunk])
+            copied.append(await copying.copy_chunk(call.ctx, source.handle, call.open.handle, chunk))
         except StorageError as error:
             status = Status.INVALID_VIEW_SIZE if error.code is Code.InvalidRange else status_of(error)
             break

@@ -15,6 +15,30 @@ _ASYNC_HEADER = struct.Struct("<4sHHIHHIIQQQ16s")
 _ERROR = struct.Struct("<HBBI")
 
 
+class CommandNumber:
+    """Plain numbers, as those of `Flags`. What a command needs and does is in `smb/commands.py`."""
+
+    NEGOTIATE = 0
+    SESSION_SETUP = 1
+    LOGOFF = 2
+    TREE_CONNECT = 3
+    TREE_DISCONNECT = 4
+    CREATE = 5
+    CLOSE = 6
+    FLUSH = 7
+    READ = 8
+    WRITE = 9
+    LOCK = 10
+    IOCTL = 11
+    CANCEL = 12
+    ECHO = 13
+    QUERY_DIRECTORY = 14
+    CHANGE_NOTIFY = 15
+    QUERY_INFO = 16
+    SET_INFO = 17
+    OPLOCK_BREAK = 18
+
+
 class Flags:
     """Plain numbers: members of an IntFlag take a microsecond for each operation, and every message has several."""
 

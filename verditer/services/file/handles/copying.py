@@ -1,6 +1,5 @@
 """Parts of a file that are written, and server-side copies between two handles."""
 
-from collections.abc import Sequence
 from itertools import islice
 
 from verditer.core.errors import Code, StorageError
@@ -31,23 +30,10 @@ async def allocated_ranges(ctx: Context, handle: Handle, start: int, length: int
     return await look(ctx, handle, body, long=True)
 
 
-async def copy_chunks(ctx: Context, source: Handle, target: Handle, chunks: Sequence[Chunk]) -> list[int]:
-    """Copy within the server. Returns how many bytes of each chunk were copied; the caller has checked their number and sizes.
+async def copy_chunk(ctx: Context, source: Handle, target: Handle, chunk: Chunk) -> int:
+    """Copy within the server; the caller has checked the size. Returns how many bytes were copied.
 
-    Errors as of `read` and `write`; InvalidRange when the first chunk reaches beyond the end of the source. A later chunk that
-    fails ends the copy: those before it stay copied, and the caller sees fewer numbers than chunks."""
-    copied: list[int] = []
-    for chunk in chunks:
-        try:
-            copied.append(await _copy(ctx, source, target, chunk))
-        except StorageError:
-            if not copied:
-                raise
-            break
-    return copied
-
-
-async def _copy(ctx: Context, source: Handle, target: Handle, chunk: Chunk) -> int:
+    Errors as of `read` and `write`; InvalidRange when the chunk reaches beyond the end of the source."""
     found = await data.read(ctx, source, chunk.source_start, chunk.length)
     if len(found) < chunk.length:
         raise StorageError(Code.InvalidRange)
