@@ -52,6 +52,11 @@ def settled(server: Running, **settings: object) -> Iterator[None]:
         settle(server, **PLAIN)
 
 
+def protect(box: Box, **values: object) -> tuple[int, dict[str, object]]:
+    """Set what the control plane of Azure sets for a container."""
+    return ask_admin(box.server, "PUT", f"/control/accounts/{box.server.account}/containers/{box.name}", values)
+
+
 class State(NamedTuple):
     """An item of a listing."""
 

@@ -5,16 +5,12 @@ from collections.abc import Iterator
 import pytest
 
 from tests.rest.client import Box, Reply
-from tests.rest.history import ask_admin, settled
+from tests.rest.history import protect, settled
 from tests.rest.history_fixtures import server  # noqa: F401
 
 BY_POLICY, BY_HOLD = (409, "BlobImmutableDueToPolicy"), (409, "BlobImmutableDueToLegalHold")
 UNTIL, MODE, HOLD = "x-ms-immutability-policy-until-date", "x-ms-immutability-policy-mode", "x-ms-legal-hold"
 DAY = 86400
-
-
-def protect(box: Box, **values: object) -> tuple[int, dict[str, object]]:
-    return ask_admin(box.server, "PUT", f"/control/accounts/{box.server.account}/containers/{box.name}", values)
 
 
 def set_policy(box: Box, seconds: float, mode: str = "Unlocked", name: str = "blob", **query: str) -> Reply:

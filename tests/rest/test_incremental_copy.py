@@ -2,6 +2,7 @@
 
 from tests.rest.client import Box, Reply
 from tests.rest.copies import url
+from tests.rest.history import protect
 from tests.rest.history_fixtures import server  # noqa: F401
 from tests.rest.pages import PAGE, create, ranges_in, snapshot, write
 
@@ -58,6 +59,23 @@ def test_a_copy_continues_its_own_source_only(box: Box) -> None:
     assert copy_incrementally(box, moment, "other", "block").answer == (409, "InvalidSourceBlobType")
     assert copy_incrementally(box, first, "block").answer == (409, "InvalidBlobType")
     assert copy_incrementally(box, "2020-01-01T00:00:00.0000000Z").answer == (404, "CannotVerifyCopySource")
+
+
+def test_a_source_has_to_be_named(box: Box) -> None:
+    reply = box.blob("PUT", "copy", "incrementalcopy")
+    assert (reply.answer, reply.detail("HeaderName")) == ((400, "MissingRequiredHeader"), "x-ms-copy-source")
+
+
+def test_a_policy_of_the_container_protects_the_copy(box: Box) -> None:
+    create(box, PAGE)
+    moments = [snapshot(box) for _ in range(3)]
+    assert copy_incrementally(box, moments[0]).status == 202
+    assert protect(box, immutability_days=2)[0] == 200
+    assert copy_incrementally(box, moments[1]).answer == (409, "BlobImmutableDueToPolicy")
+    assert protect(box, immutability_days=0, legal_holds=["case"])[0] == 200
+    assert copy_incrementally(box, moments[1]).answer == (409, "BlobImmutableDueToLegalHold")
+    assert protect(box, legal_holds=[])[0] == 200
+    assert copy_incrementally(box, moments[1]).status == 202
 
 
 def test_conditions_have_the_errors_of_the_recordings(box: Box) -> None:

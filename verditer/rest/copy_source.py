@@ -28,7 +28,7 @@ from verditer.rest.operation import Level
 from verditer.rest.outbound.urls import parse_url
 from verditer.rest.service import Service
 from verditer.rest.stages import Authorized
-from verditer.rest.wire_errors import invalid_header
+from verditer.rest.wire_errors import invalid_header, missing_header
 from verditer.services.blob.encryption import NO_ENCRYPTION, EncryptionRequest
 from verditer.services.copying.sources import BlobSource, CopySource, FileSource, RemoteSource, unverified_by
 
@@ -59,7 +59,9 @@ class Endpoints:
 
 async def copy_source(call: Authorized, rule: GuardRule, endpoints: Endpoints, grant_of: GrantOf) -> CopySource:
     """`grant_of` authenticates a request; it refuses accounts that do not exist."""
-    text = call.request.headers[HEADER]
+    text = call.request.headers.get(HEADER)
+    if text is None:  # of an operation whose route does not ask for it
+        raise missing_header(HEADER)
     url = parse_url(text)
     if url is None:
         raise invalid_header(HEADER, text)

@@ -8,6 +8,7 @@ import msgspec
 
 from verditer.core.errors import Code, StorageError
 from verditer.core.guard import Guard
+from verditer.core.immutability import Alteration, check_alteration
 from verditer.core.names import BlobName, check_blob_name
 from verditer.core.records.blob import Blob, BlobType, IncrementalCopy, RareProperties, Snapshot
 from verditer.core.records.copy import CopyState, CopyStatus
@@ -55,6 +56,7 @@ def _commit(
     source_url = source.shown.partition("?")[0]
     if previous is not None:
         _check_continues(previous, source_url, source_snapshot)
+        check_alteration(container.protection, previous, Alteration.REPLACE, tx.now, stays_as_version=False)
         drop_content(tx, previous)
     tick = tx.tick(previous.etag if previous is not None else 0)
     size = captured.blob.size
