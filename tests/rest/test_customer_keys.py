@@ -97,6 +97,36 @@ def test_metadata_and_snapshots_are_written_with_the_key(box: Box) -> None:
         assert box.get(headers=KEY, query={"versionid": version}).body == b"hello"
 
 
+def test_metadata_is_stored_encrypted(box: Box) -> None:
+    """Whatever wrote it, and in every state that has it."""
+    said = f"said-{os.urandom(8).hex()}"
+    sent = KEY | {"x-ms-meta-Told": said}
+
+    def told(name: str, **query: str) -> str | None:
+        assert box.get(name, KEY, query=query)["x-ms-meta-Told"] == box.head(name, KEY, query=query)["x-ms-meta-Told"]
+        return box.blob("GET", name, "metadata", KEY, query=query).header("x-ms-meta-Told")
+
+    box.put("put", headers=sent)
+    box.put_block("AAAA", name="list", headers=KEY)
+    assert box.put_block_list("<Latest>AAAA</Latest>", "list", sent).status == 201
+    box.blob("PUT", "log", headers=sent | {"x-ms-blob-type": "AppendBlob"})
+    box.blob("PUT", "log", "appendblock", KEY, b"line")
+    box.put("later", headers=KEY)
+    assert box.blob("PUT", "later", "metadata", sent).status == 200
+    assert [told(name) for name in ("put", "list", "log", "later")] == [said] * 4
+    kept = box.blob("PUT", "put", "snapshot", KEY)["x-ms-snapshot"]
+    named = box.blob("PUT", "later", "snapshot", KEY | {"x-ms-meta-Told": f"{said}!"})["x-ms-snapshot"]
+    assert (told("put", snapshot=kept), told("later", snapshot=named), told("later")) == (said, f"{said}!", said)
+    with settled(box.server, versioning=True):
+        version = box.blob("PUT", "list", "metadata", KEY | {"x-ms-meta-Told": said.upper()})["x-ms-version-id"]
+        box.blob("PUT", "list", "metadata", KEY)
+        assert told("list", versionid=version) == said.upper()
+    assert box.blob("PUT", "put", "metadata", KEY).status == 200
+    assert box.head("put", KEY).metadata == {}
+    on_disk = stored_bytes(box)
+    assert not any(text.encode() in on_disk for text in (said, said.upper()))
+
+
 def test_blocks_are_staged_and_committed_with_one_key(box: Box) -> None:
     for block_id, body in (("AAAA", b"a" * 100), ("BBBB", b"b" * 200_000)):
         reply = box.put_block(block_id, body, headers=KEY)

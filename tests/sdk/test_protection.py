@@ -26,6 +26,7 @@ from azure.storage.blob import (
 from tests.rest.client import Box, Client
 from tests.rest.history import protect, settled
 from tests.rest.running import Running
+from tests.sdk.codes import code_of
 
 BODY = b"0123456789" * 300_000
 
@@ -38,11 +39,10 @@ def key(value: bytes) -> CustomerProvidedEncryptionKey:
 KEY, OTHER = key(b"k" * 32), key(b"o" * 32)
 
 
-def refused(work: Any) -> tuple[int | None, str]:
+def refused(work: Any) -> tuple[int | None, str | None]:
     with pytest.raises(HttpResponseError) as error:
         work()
-    code = getattr(error.value, "error_code", "")
-    return error.value.status_code, str(getattr(code, "value", code))
+    return error.value.status_code, code_of(error.value)
 
 
 @pytest.fixture

@@ -43,6 +43,7 @@ class RareProperties(msgspec.Struct, frozen=True, kw_only=True, array_like=True)
     key_sha256: bytes | None = None  # the content is encrypted under a key of the client
     encryption_scope: str | None = None
     incremental: IncrementalCopy | None = None
+    sealed_metadata: bytes | None = None  # the metadata, encrypted under the key of the client
 
 
 NO_RARE_PROPERTIES = RareProperties()

@@ -14,7 +14,7 @@ from verditer.core.tiers import check_online
 from verditer.partition.engine import Transaction
 from verditer.services.blob.answers import BlobState, Removed, Written
 from verditer.services.blob.current import current_and_staged, require_blob, require_container, require_current, require_state
-from verditer.services.blob.encryption import EncryptionRequest, check_key, shown_encryption
+from verditer.services.blob.encryption import EncryptionRequest, check_key, opened, sealed, shown_encryption
 from verditer.services.blob.history import delete_snapshot_state, delete_version_state, keep_version, retire_deleted
 from verditer.services.blob.protection import check_alterable
 from verditer.services.blob.tags import index_tags
@@ -66,7 +66,7 @@ async def get_properties(ctx: Context, target: BlobName, request: GetBlobPropert
         container, blob = require_state(tx, target, request.snapshot, request.version_id)
         guard.check(blob, tx.now)
         check_key(blob, request)
-        return BlobState(blob=blob, settings=container.blob_settings, now=tx.now)
+        return BlobState(blob=opened(blob, request), settings=container.blob_settings, now=tx.now)
 
     return await ctx.engine.read(target.scope, look)
 
@@ -106,6 +106,7 @@ async def set_metadata(ctx: Context, target: BlobName, request: SetBlobMetadata,
         tick = tx.tick(blob.etag)
         current = keep_version(tx, container.history_policy, blob, tick)
         updated = replace(current, metadata=request.metadata, etag=tick, lease=guard.lease_after(blob, tx.now))
+        updated = sealed(updated, request)
         tx.put(updated)
         return Written(etag=tick, version_id=updated.version_id, encryption=shown_encryption(updated))
 
@@ -141,6 +142,8 @@ async def snapshot_blob(ctx: Context, target: BlobName, request: SnapshotBlob, g
         if request.metadata:
             fields |= {"metadata": request.metadata, "etag": tick}
         snapshot = Snapshot(**fields)
+        if request.metadata:
+            snapshot = sealed(snapshot, request)
         tx.put(snapshot)
         current = replace(blob, **live.fields())
         if container.history_policy.versioning:

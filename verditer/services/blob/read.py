@@ -12,7 +12,7 @@ from verditer.core.tiers import check_online
 from verditer.partition.engine import Transaction
 from verditer.services.blob.answers import BlobRead
 from verditer.services.blob.current import require_state
-from verditer.services.blob.encryption import EncryptionRequest, check_key, keyed
+from verditer.services.blob.encryption import EncryptionRequest, check_key, keyed, opened
 from verditer.services.blob.last_access import is_due, record_access
 from verditer.services.content.reading import ContentPart, body_of, content_parts, reads_many_rows, whole_body
 from verditer.services.context import Context
@@ -41,6 +41,7 @@ async def get_blob(ctx: Context, target: BlobName, request: GetBlob, guard: Guar
         check_online(blob, now)
         if blob.rare is not None or not is_plain:
             check_readable(blob, request)
+            blob = opened(blob, request)
         start, length = _extent_of(blob, request)
         if not long and reads_many_rows(blob, length):
             return None
