@@ -1,8 +1,8 @@
 """Keys of clients and encryption scopes: what a request says, what a blob has, and whether they agree.
 
-A blob that was written with a key is stored encrypted under it: its content as `stream/encrypted.py` says, its metadata here. The
-record has the SHA-256 of the key and never the key, so every request for the content or the metadata has to bring it. A scope is a
-name for a key that the service keeps; it is recorded and shown. Microsoft's pages: Provide an encryption key on a request;
+A blob that was written with a key is stored encrypted under it: its content as `stream/encrypted.py` says, its metadata here.
+The record has the SHA-256 of the key and never the key, so every request for the content or the metadata has to bring it. A scope
+is a name for a key that the service keeps; it is recorded and shown. Microsoft's pages: Provide an encryption key on a request;
 Encryption scopes.
 """
 
