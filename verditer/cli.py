@@ -93,7 +93,10 @@ def _exit_status(serve: Callable[[], int | None], *, interrupted: int = 0) -> in
     try:
         return serve() or 0
     except ListenError as error:
-        return _complain(f"{error.strerror}; --{error.name}Port chooses another port")
+        choice = (
+            f"--{error.name}Host chooses another address" if error.is_about_host else f"--{error.name}Port chooses another port"
+        )
+        return _complain(f"{error.strerror}; {choice}")
     except (OSError, ValueError, StorageError, OutputError) as error:
         return _complain(_sentence(error))
     except (KeyboardInterrupt, asyncio.CancelledError):

@@ -155,7 +155,9 @@ def read_settings_file(path: Path) -> SettingsFile:
     try:
         file = msgspec.convert(tomllib.loads(path.read_text()), SettingsFile)
         return msgspec.structs.replace(file, seed={name: _beside(path, seed) for name, seed in file.seed.items()})
-    except (OSError, ValueError) as error:  # msgspec.ValidationError and tomllib.TOMLDecodeError are ValueErrors
+    except OSError as error:
+        raise ValueError(f"{path} cannot be read: {(error.strerror or str(error)).lower()}") from None
+    except ValueError as error:  # msgspec.ValidationError and tomllib.TOMLDecodeError are ValueErrors
         raise ValueError(f"{path}: {error}") from None
 
 

@@ -6,27 +6,31 @@ handler would raise KeyboardInterrupt, which is lost if it is raised in a destru
 
 import os
 import signal
-from typing import NoReturn
+
+signal.signal(signal.SIGINT, lambda number, frame: os._exit(0))  # before any other import, typing included
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
 
 
-def command() -> NoReturn:
+def command() -> "NoReturn":
     _run(None)
 
 
-def blob() -> NoReturn:
+def blob() -> "NoReturn":
     _run("blob")
 
 
-def queue() -> NoReturn:
+def queue() -> "NoReturn":
     _run("queue")
 
 
-def table() -> NoReturn:
+def table() -> "NoReturn":
     _run("table")
 
 
-def _run(services: str | None) -> NoReturn:
-    signal.signal(signal.SIGINT, lambda number, frame: os._exit(0))
+def _run(services: str | None) -> "NoReturn":
     from verditer import cli
 
     cli.command(services)

@@ -53,33 +53,62 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _data(add: Add) -> None:
-    add("-l", "--location", help="folder for data (default: verditer-data)")
-    add("--config", type=Path, help="file with the settings of accounts (default: verditer.toml, when there is one)")
-    add("--database", help="a PostgreSQL URL to keep records in, instead of the embedded store")
+    add("-l", "--location", metavar="FOLDER", help="folder for data (default: verditer-data)")
+    add(
+        "--config",
+        metavar="FILE",
+        type=Path,
+        help="file with the settings of accounts (default: verditer.toml, when there is one)",
+    )
+    add("--database", metavar="URL", help="a PostgreSQL URL to keep records in, instead of the embedded store")
     add("--postgres-locks", choices=("advisory", "rows"), help="with a new --database: how writes lock (default: advisory)")
-    add("--extents", help="where to keep large bodies instead of in the data folder: s3://bucket/prefix; needs --database")
+    add(
+        "--extents",
+        metavar="URL",
+        help="where to keep large bodies instead of in the data folder: s3://bucket/prefix; needs --database",
+    )
     add("--inMemoryPersistence", action="store_true", help="keep everything in memory, until the server ends")
-    add("--extentMemoryLimit", type=float, help="with --inMemoryPersistence: how many megabytes large bodies may occupy")
-    add("--workers", type=int, help="processes that serve the same ports (default: 2 with the embedded store on disk, else 1)")
+    add(
+        "--extentMemoryLimit",
+        metavar="MB",
+        type=float,
+        help="with --inMemoryPersistence: how many megabytes large bodies may occupy",
+    )
+    add(
+        "--workers",
+        metavar="N",
+        type=int,
+        help="processes that serve the same ports (default: 2 with the embedded store on disk, else 1)",
+    )
     add(
         "--drainSeconds",
+        metavar="SECONDS",
         type=float,
         help="serve on for so long after a signal to stop, while /health/ready answers 503 (default: 0)",
     )
 
 
 def _ports(add: Add) -> None:
-    add("--services", help="the services to serve, separated by commas (default: all of them)")
+    add("--services", metavar="NAMES", help="the services to serve, separated by commas (default: all of them)")
     for row in PORTS:
-        add(f"--{row.name}Host", help=f"address the {row.name} port listens on (default: 127.0.0.1)")
-        add(f"--{row.name}Port", type=int, help=f"{row.name} port, 0 for any free one (default: {row.port})")
+        add(f"--{row.name}Host", metavar="ADDRESS", help=f"address the {row.name} port listens on (default: 127.0.0.1)")
+        add(f"--{row.name}Port", metavar="PORT", type=int, help=f"{row.name} port, 0 for any free one (default: {row.port})")
         if row.is_storage:
-            add(f"--{row.name}KeepAliveTimeout", type=float, help="seconds that an idle connection is kept (default: 120)")
+            idle = "how long an idle connection is kept (default: 120)"
+            add(f"--{row.name}KeepAliveTimeout", metavar="SECONDS", type=float, help=idle)
 
 
 def _admin(add: Add) -> None:
-    add("--adminToken", help="token of the admin port (default: a new one for each start; also VERDITER_ADMIN_TOKEN)")
-    add("--adminNames", help="host names of the admin port besides localhost and IP addresses, separated by commas")
+    add(
+        "--adminToken",
+        metavar="TOKEN",
+        help="token of the admin port (default: a new one for each start; also VERDITER_ADMIN_TOKEN)",
+    )
+    add(
+        "--adminNames",
+        metavar="NAMES",
+        help="host names of the admin port besides localhost and IP addresses, separated by commas",
+    )
     add("--adminReadOnly", action="store_true", help="the explorer and the control requests change nothing")
     add(
         "--test-control",
@@ -89,9 +118,9 @@ def _admin(add: Add) -> None:
 
 
 def _encryption(add: Add) -> None:
-    add("--cert", help="TLS certificate, PEM or PFX")
-    add("--key", help="key of a PEM certificate")
-    add("--pwd", help="password of the PFX file or PEM key")
+    add("--cert", metavar="FILE", help="TLS certificate, PEM or PFX")
+    add("--key", metavar="FILE", help="key of a PEM certificate")
+    add("--pwd", metavar="PASSWORD", help="password of the PFX file or PEM key")
     add(
         "--development-tls",
         action="store_true",
@@ -102,14 +131,18 @@ def _encryption(add: Add) -> None:
 
 def _logs(add: Add) -> None:
     add("-s", "--silent", action="store_true", help="print no line for each request")
-    add("-d", "--debug", type=Path, help="write a detailed log to this file, without bodies and secrets")
+    add("-d", "--debug", metavar="FILE", type=Path, help="write a detailed log to this file, without bodies and secrets")
     add("--log-format", choices=("plain", "json"), help="format of the line for each request (default: plain)")
 
 
 def _requests(add: Add) -> None:
     add("--disableProductStyleUrl", action="store_true", help="the account is always in the path, never in the host name")
     add("--no-outbound", action="store_true", help="copies read from this server only, never from a URL elsewhere")
-    add("--copy-hosts", help="hosts that copies may read from, separated by commas; *.domain and host:port are understood")
+    add(
+        "--copy-hosts",
+        metavar="HOSTS",
+        help="hosts that copies may read from, separated by commas; *.domain and host:port are understood",
+    )
 
 
 def _bearer_tokens(add: Add) -> None:
@@ -118,9 +151,14 @@ def _bearer_tokens(add: Add) -> None:
         choices=("development", "basic"),
         help="accept bearer tokens: signed by this server (development), or with any signature (basic)",
     )
-    add("--oauth-issuer", action="append", help="accept bearer tokens of this issuer; may be given more than once")
-    add("--oauth-jwks", help="file or URL with the keys of that issuer")
-    add("--oauth-audience", action="append", help="an audience to accept in addition to Azure's own; may be given more than once")
+    add("--oauth-issuer", metavar="URL", action="append", help="accept bearer tokens of this issuer; may be given more than once")
+    add("--oauth-jwks", metavar="FILE", help="file or URL with the keys of that issuer")
+    add(
+        "--oauth-audience",
+        metavar="AUDIENCE",
+        action="append",
+        help="an audience to accept in addition to Azure's own; may be given more than once",
+    )
     add("--oauth-allow-http", action="store_true", help="accept bearer tokens over plain HTTP too, from this machine only")
 
 

@@ -71,7 +71,7 @@ def test_a_file_names_what_is_there_and_a_second_start_keeps_what_changed(folder
 @pytest.mark.parametrize(
     ("seed", "says"),
     [
-        (Seed(containers=("Not Valid",)), "blob Not%20Valid cannot be stored: InvalidResourceName"),
+        (Seed(containers=("Not Valid",)), "blob 'Not Valid' cannot be stored: InvalidResourceName"),
         (Seed(tables=("1x",)), "cannot be stored"),
         (Seed(folder="/no/such/folder"), "there is no folder /no/such/folder"),
     ],

@@ -146,6 +146,9 @@ def test_azurites_flags_are_taken_all_at_once(config_of: Flags) -> None:
         ("--debug no-such-folder/log.txt", 1, "--debug no-such-folder/log.txt: the file cannot be written"),
         ("--workers 2 --inMemoryPersistence", 1, "--inMemoryPersistence"),
         ("--cert no-such-file.pem", 1, "no-such-file.pem"),
+        ("--config no-such-file.toml", 1, "no-such-file.toml cannot be read: no such file or directory"),
+        ("--blobHost 192.0.2.1", 1, "cannot assign requested address; --blobHost chooses another address"),
+        ("--blobHost no-such-name.invalid", 1, "--blobHost chooses another address"),
         ("--database postgresql://127.0.0.1:1/none", 1, "port 1"),
     ],
 )
@@ -165,6 +168,7 @@ def test_a_mistake_ends_with_a_status_and_says_what_is_wrong(
     assert ended == status
     assert says in error
     assert "Traceback" not in error
+    assert "Errno" not in error
 
 
 def test_a_port_that_is_taken_is_a_mistake_too(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:

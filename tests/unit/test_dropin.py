@@ -210,6 +210,20 @@ def test_an_interrupt_during_the_start_is_silent(tmp_path: Path, module: str) ->
     assert (ended.returncode, ended.stderr) == (0, "")
 
 
+AS_A_SCRIPT_OF_PIP = """
+import os, signal, sys
+sys.addaudithook(lambda event, seen: os.kill(os.getpid(), signal.SIGINT) if event == "import" and seen[0] == "typing" else None)
+from verditer.entry import command
+command()
+"""
+
+
+def test_an_interrupt_is_handled_before_anything_else_is_imported(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", AS_A_SCRIPT_OF_PIP, "-l", str(tmp_path), "--workers", "1", *ANY_PORTS]
+    ended = subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT, timeout=PATIENCE_SECONDS)
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
 # --- addresses --------------------------------------------------------------------------------------------------------------
 
 

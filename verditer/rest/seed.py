@@ -7,7 +7,7 @@ second start changes nothing.
 import json
 from collections.abc import AsyncIterator, Iterable, Mapping
 from pathlib import Path
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from verditer.core.errors import Code, StorageError
 from verditer.rest.http.message import Request, Response
@@ -96,7 +96,7 @@ class Seeder:
         if response.status in _EXISTS:
             return False
         if response.status >= 300:
-            raise SeedError(f"seed: {service} {target.partition('?')[0]} cannot be stored: {response.error_code}")
+            raise SeedError(f"seed: {service} {unquote(target.partition('?')[0])!r} cannot be stored: {response.error_code}")
         return response.status == 201
 
     async def _answer(self, service: str, method: str, target: str, headers: Mapping[str, str], body: "_Sent") -> Response:

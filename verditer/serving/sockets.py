@@ -5,7 +5,6 @@ They are opened before worker processes are forked, so that all workers listen o
 
 import errno
 import logging
-import os
 import socket
 from collections.abc import Mapping
 
@@ -22,11 +21,12 @@ class ListenAddress(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ListenError(OSError):
-    """A listening socket cannot be opened. `name` says for what, such as "blob"."""
+    """A listening socket cannot be opened. `name` says for what, such as "blob", and `is_about_host` what should be changed."""
 
     def __init__(self, name: str, address: ListenAddress, cause: OSError) -> None:
         self.name = name
-        self.reason = os.strerror(cause.errno).lower() if cause.errno and cause.errno > 0 else str(cause)
+        self.is_about_host = isinstance(cause, socket.gaierror) or cause.errno == errno.EADDRNOTAVAIL
+        self.reason = (cause.strerror or str(cause)).lower()
         super().__init__(cause.errno, f"cannot listen on {address.host} port {address.port} ({name}): {self.reason}")
 
 
