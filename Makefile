@@ -37,6 +37,7 @@ browser: $(VENV)/.developed
 
 containers: $(VENV)/.developed
 	@command -v buildah debootstrap > /dev/null || (echo "needs buildah and debootstrap: apt-get install buildah debootstrap" && false)
+	@$(BIN)/python -m tests.contract.s3
 	@$(BIN)/python -m pytest tests/containers -o timeout=1500 $(ARGS)
 
 lint: $(VENV)/.developed

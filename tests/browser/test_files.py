@@ -36,7 +36,7 @@ def test_files_are_uploaded_downloaded_renamed_and_deleted(page: Page, azure: Az
     page.get_by_role("tab", name="Properties").click()
     page.get_by_role("button", name="Rename…").click()
     page.get_by_label("New path in this share").fill("plans/renamed ü.bin")
-    page.get_by_role("button", name="Rename").click()
+    page.get_by_role("button", name="Rename", exact=True).click()
     expect(page.locator("#detail h1")).to_have_text("renamed ü.bin")
     assert [each.name for each in share.list_directories_and_files("plans")] == ["renamed ü.bin"]
     page.locator("#detail").get_by_role("button", name="Edit metadata").click()
