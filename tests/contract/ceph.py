@@ -22,6 +22,7 @@ from itertools import count
 from pathlib import Path
 
 from tests.contract.s3 import S3Server, end_with_the_tests, free_port
+from tests.contract.signals import send_signal
 
 ROOT = Path(__file__).parents[2] / ".ceph"
 PACKAGES = ("radosgw", "ceph-mon", "ceph-osd", "ceph-common")
@@ -72,7 +73,7 @@ class CephServer(S3Server):
 
     def signal(self, number: int) -> None:
         for process in self._processes:
-            process.send_signal(number)
+            send_signal(process.pid, number)
 
     def kill(self) -> None:
         self.signal(signal.SIGKILL)

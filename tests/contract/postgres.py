@@ -17,6 +17,8 @@ from pathlib import Path
 
 import psycopg
 
+from tests.contract.signals import send_signal
+
 
 class PostgresServer:
     """`fsync=off`: what these tests kill is the server, not the machine."""
@@ -54,8 +56,8 @@ class PostgresServer:
         for stat in Path("/proc").glob("[0-9]*/stat"):
             with contextlib.suppress(OSError):
                 if int(stat.read_text().rpartition(")")[2].split()[1]) == parent:
-                    os.kill(int(stat.parent.name), number)
-        os.kill(parent, number)
+                    send_signal(int(stat.parent.name), number)
+        send_signal(parent, number)
 
     @property
     def pid(self) -> int:

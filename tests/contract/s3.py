@@ -25,6 +25,7 @@ from pathlib import Path
 
 from awscrt.auth import AwsCredentialsProvider
 
+from tests.contract.signals import send_signal
 from verditer.stream.s3_client import Credentials
 from verditer.stream.s3_location import S3Location
 
@@ -122,7 +123,7 @@ class S3Proxy(S3Server):
 
     def signal(self, number: int) -> None:
         assert self._process is not None
-        self._process.send_signal(number)
+        send_signal(self._process.pid, number)
 
     def kill(self) -> None:
         if self._process is not None:
