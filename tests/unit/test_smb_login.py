@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from verditer.services.account import Account
 from verditer.smb.auth import ntlm
 from verditer.smb.auth import spnego as tokens
-from verditer.smb.auth.acceptor import LoginAcceptor, LoginError, MalformedLogin, Step
+from verditer.smb.auth.acceptor import LoginAcceptor, LoginError, LoginStep, MalformedLogin
 from verditer.smb.auth.failures import FailureDelays
 from verditer.smb.auth.md4 import md4
 from verditer.smb.auth.rc4 import rc4
@@ -55,7 +55,7 @@ def _client(key: str = KEY_TEXT, user: str = "account", protocol: str = "negotia
     return spnego.client(user, key, protocol=protocol, options=spnego.NegotiateOptions.use_ntlm)
 
 
-def _log_in(client: spnego.ContextProxy) -> tuple[Step, LoginAcceptor]:
+def _log_in(client: spnego.ContextProxy) -> tuple[LoginStep, LoginAcceptor]:
     acceptor = LoginAcceptor(ACCOUNTS, "SERVER", 0x01DB000000000000)
     challenge = acceptor.step(client.step() or b"")
     assert challenge.login is None

@@ -400,10 +400,20 @@ def test_no_private_attribute_of_asyncio_is_used() -> None:
     assert found_in(SOURCES, lambda path: re.findall(r"asyncio\._\w+", path.read_text())) == {}
 
 
-def test_a_class_name_has_one_meaning() -> None:
-    trees = (ast.parse(path.read_text()) for path in SOURCES if name_of(path).startswith("verditer/"))
-    names = Counter(node.name for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
-    assert [name for name, count in names.items() if count > 1 and not name.startswith("_")] == []
+def test_a_type_name_has_one_meaning() -> None:
+    """A class or an alias. A type variable and a name with an underscore mean something in their own module only."""
+    trees = [tree_of(path) for path in SOURCES if name_of(path).startswith("verditer/")]
+    names = Counter(name for tree in trees for name in _types_in(tree) if re.fullmatch(r"[A-Z]\w*[a-z]\w*", name))
+    assert [name for name, count in names.items() if count > 1] == []
+
+
+def _types_in(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef):
+            yield node.name
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            yield node.targets[0].id
 
 
 def test_decision_pages_that_code_cites_exist() -> None:

@@ -11,7 +11,7 @@ from typing import TypeVar
 from verditer.core.records.catalog import CHILDREN
 from verditer.core.records.container import Tombstone
 from verditer.core.records.record import EVERY_KEY, Record, Span, span_of
-from verditer.jobs.pacing import Step, deletion_of, run_paced, with_pause
+from verditer.jobs.pacing import PacedStep, deletion_of, run_paced, with_pause
 from verditer.partition.engine import Engine, Transaction
 from verditer.services.removal import remove, rows_removed
 
@@ -40,7 +40,7 @@ def _kinds_in(tx: Transaction, span: Span) -> list[type[Record]]:
     return [kind for kind in CHILDREN if next(tx.scan(kind, span, limit=1), None) is not None]
 
 
-def _removal_of(kind: type[Record]) -> Step[Span]:
+def _removal_of(kind: type[Record]) -> PacedStep[Span]:
     if not kind.LIFECYCLE.owns and not kind.IS_PARENT:
         return deletion_of(kind)
 

@@ -20,7 +20,7 @@ from verditer.core.records.file import ClosedShareView
 from verditer.core.records.queue import FOREVER, Queue
 from verditer.core.records.record import EVERY_KEY, Record, Span, key_of, span_of
 from verditer.jobs.cascade import remove_children_of_tombstones
-from verditer.jobs.pacing import Step, run_paced, with_pause
+from verditer.jobs.pacing import PacedStep, run_paced, with_pause
 from verditer.jobs.sweep import remove_garbage, sweep_extents
 from verditer.partition.engine import Order, Scope, Transaction
 from verditer.services.activity import ANNOUNCE_SECONDS
@@ -163,15 +163,15 @@ def _expiry_of(record: Record) -> Callable[[Transaction], None]:
     return lambda tx: expire(tx, record)
 
 
-def _message_expiry(queue: Queue) -> Step[Span]:
+def _message_expiry(queue: Queue) -> PacedStep[Span]:
     return lambda tx, span, limit: remove_expired(tx, queue, span, limit)
 
 
-def _share_sweep(view: ClosedShareView) -> Step[Span]:
+def _share_sweep(view: ClosedShareView) -> PacedStep[Span]:
     return lambda tx, span, limit: sweep_share_view(tx, view, span, limit)
 
 
-def _interval_sweep(view: ClosedContentView) -> Step[SweepPosition]:
+def _interval_sweep(view: ClosedContentView) -> PacedStep[SweepPosition]:
     return lambda tx, position, limit: sweep(tx, view, position, limit)
 
 

@@ -22,11 +22,11 @@ TARGET_SECONDS = 0.004  # for the transaction body; the commit is not included
 PAUSE_FACTOR = 2.0  # the pause is so many times as long as the transaction took
 
 
-Step = Callable[[Transaction, P, int], P | None]
+PacedStep = Callable[[Transaction, P, int], P | None]
 """A transaction body that handles up to a number of records from a position on. Returns the next position, None at the end."""
 
 
-async def run_paced(engine: Engine, scope: Scope, start: P, step: Step[P]) -> None:
+async def run_paced(engine: Engine, scope: Scope, start: P, step: PacedStep[P]) -> None:
     """Run a step from position to position until it has reached the end."""
     position: P | None = start
     limit = FIRST_LIMIT
@@ -50,7 +50,7 @@ def next_limit(limit: int, seconds: float) -> int:
     return max(MIN_LIMIT, min(int(wanted), 2 * limit, MAX_LIMIT))
 
 
-def deletion_of(kind: type[Record]) -> Step[Span]:
+def deletion_of(kind: type[Record]) -> PacedStep[Span]:
     """A step that deletes records which own nothing and have no children."""
     return lambda tx, span, limit: tx.delete_span(kind, span, limit)[1]
 
@@ -58,7 +58,7 @@ def deletion_of(kind: type[Record]) -> Step[Span]:
 class _TimedStep(Generic[P]):
     """A step as a transaction body that measures its own duration, without the wait for the writer and without the commit."""
 
-    def __init__(self, step: Step[P], position: P, limit: int) -> None:
+    def __init__(self, step: PacedStep[P], position: P, limit: int) -> None:
         self._step = step
         self._position = position
         self._limit = limit

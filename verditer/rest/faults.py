@@ -11,13 +11,13 @@ import msgspec
 from verditer.core.errors import Code, StorageError
 from verditer.rest.http.message import ClientGone, Request, Response
 
-Kind = Literal["refuse", "wait", "cut", "cut-answer"]
+FaultKind = Literal["refuse", "wait", "cut", "cut-answer"]
 
 
 class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What happens to the next `count` requests that match. An empty field matches every request."""
 
-    kind: Kind
+    kind: FaultKind
     count: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] = 1
     seconds: Annotated[float, msgspec.Meta(ge=0, le=600)] = 1.0  # of a wait
     service: str = ""

@@ -208,7 +208,7 @@ def answer(
 
 
 NOT_YET = None
-Function = Callable[..., Awaitable[object]]
+ServiceFunction = Callable[..., Awaitable[object]]
 
 
 @dataclass(frozen=True)
@@ -219,16 +219,16 @@ class Op:
     body: BodyRule
     guard: GuardRule
     allow: Allow
-    function: Function | None  # None: not built
+    function: ServiceFunction | None  # None: not built
     answer: Answer
     accepts: "Callable[[Accepted], JsonFormat] | None" = None  # chooses the format of the answer, or refuses the request
     source_guard: GuardRule | None = None  # of the copy source that x-ms-copy-source names
     reads_own_account: bool = False  # a source in the same account is read with the permission of the request itself
     changes: bool = False  # a GET that writes: Get Messages
     renames: str | None = None  # "file" or "directory": the operation takes the source that x-ms-file-rename-source names
-    check_target: Function | None = None  # called before a malformed request is refused: a missing target is told first
+    check_target: ServiceFunction | None = None  # called before a malformed request is refused: a missing target is told first
     needs_intent: bool = True  # with a bearer token, where the service asks for an intent
-    call: Function = field(init=False)
+    call: ServiceFunction = field(init=False)
     request: Callable[..., msgspec.Struct] | None = field(init=False, default=None)
     arguments: tuple[str, ...] = field(init=False, default=())
     writes: bool = field(init=False, default=False)
@@ -246,7 +246,7 @@ class Op:
         object.__setattr__(self, "writes", self.changes or self.route.methods[0] not in ("GET", "HEAD", "OPTIONS"))
 
 
-def _not_yet(name: str) -> Function:
+def _not_yet(name: str) -> ServiceFunction:
     async def not_yet(ctx: object, target: object) -> None:
         raise StorageError(Code.NotImplemented, message=f"{name} is not implemented by this server yet.")
 

@@ -36,7 +36,7 @@ class IoctlResult(NamedTuple):
     status: Status = Status.SUCCESS
 
 
-Handler = Callable[["Call"], Awaitable[Reply]]
+CommandHandler = Callable[["Call"], Awaitable[Reply]]
 
 
 class Needs(IntEnum):

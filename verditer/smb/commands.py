@@ -5,7 +5,7 @@ import struct
 from collections.abc import Callable
 from typing import NamedTuple
 
-from verditer.smb.call import Handler, Needs
+from verditer.smb.call import CommandHandler, Needs
 from verditer.smb.handlers import create, data, directory, lock, notify, oplock, query_info, set_info
 from verditer.smb.ioctls import ioctl
 from verditer.smb.pipes import commands as pipes
@@ -23,8 +23,8 @@ class Command(NamedTuple):
     name: str
     request_size: int
     needs: Needs
-    handler: Handler
-    pipe_handler: Handler | None = None
+    handler: CommandHandler
+    pipe_handler: CommandHandler | None = None
     file_id_at: int = 0
     payload: Payload | None = None
 

@@ -16,7 +16,7 @@ from verditer.smb.limits import SmbLimits
 from verditer.smb.status import Status
 
 SERVER_NAME = "VERDITER"
-Observer = Callable[[RequestSummary], None]
+SummaryObserver = Callable[[RequestSummary], None]
 
 
 class SmbServer(ConnectionServer):
@@ -26,7 +26,7 @@ class SmbServer(ConnectionServer):
         self,
         ctx: Context,
         sockets: Sequence[socket.socket],
-        observer: Observer,
+        observer: SummaryObserver,
         *,
         guid: uuid.UUID,
         requires_encryption: bool = False,

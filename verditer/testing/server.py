@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from verditer.app import App
-    from verditer.rest.faults import Fault, Kind
+    from verditer.rest.faults import Fault, FaultKind
 
 T = TypeVar("T")
 PATIENCE_SECONDS = 30.0
@@ -126,7 +126,7 @@ class StorageServer:
         assert faults is not None
         return faults.left
 
-    def _add(self, kind: "Kind", **fields: Any) -> None:
+    def _add(self, kind: "FaultKind", **fields: Any) -> None:
         from verditer.rest.faults import Fault
 
         fault = Fault(kind=kind, **fields)

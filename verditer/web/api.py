@@ -23,8 +23,8 @@ from verditer.web.answers import document_of, json_answer
 from verditer.web.shown import show_inspection
 
 _MAX_SECONDS = 10 * 366 * 86400
-Query = Mapping[str, str]
-_Call = Callable[["Api", Request, Query], Awaitable[Response]]
+QueryParameters = Mapping[str, str]
+_Call = Callable[["Api", Request, QueryParameters], Awaitable[Response]]
 
 
 class WantedSas(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -55,7 +55,7 @@ class Api:
     def find(self, method: str, path: str) -> _Call | None:
         return CALLS.get((method, path))
 
-    async def overview(self, request: Request, query: Query) -> Response:
+    async def overview(self, request: Request, query: QueryParameters) -> Response:
         facts = self._facts()
         return json_answer(
             200,
@@ -71,15 +71,15 @@ class Api:
             },
         )
 
-    async def amounts(self, request: Request, query: Query) -> Response:
+    async def amounts(self, request: Request, query: QueryParameters) -> Response:
         account = self._account(query)
         return json_answer(200, msgspec.to_builtins(await stored_amounts(self._ctx, account.name)))
 
-    async def settings(self, request: Request, query: Query) -> Response:
+    async def settings(self, request: Request, query: QueryParameters) -> Response:
         account = self._account(query)
         return json_answer(200, msgspec.to_builtins(await get_settings(self._ctx, account.name)))
 
-    async def connection_string(self, request: Request, query: Query) -> Response:
+    async def connection_string(self, request: Request, query: QueryParameters) -> Response:
         account = self._account(query)
         endpoints = self._facts().endpoints
         scheme = next(iter(endpoints.values())).partition(":")[0]
@@ -88,7 +88,7 @@ class Api:
         text = f"DefaultEndpointsProtocol={scheme};AccountName={account.name};AccountKey={key};{named}"
         return json_answer(200, {"connectionString": text})
 
-    async def sas(self, request: Request, query: Query) -> Response:
+    async def sas(self, request: Request, query: QueryParameters) -> Response:
         wanted = await document_of(request, WantedSas)
         account = self._account({"account": wanted.account})
         service = next((each for each in SERVICES if each.name == wanted.service), None)
@@ -100,12 +100,12 @@ class Api:
         url = f"{base}/{quote(wanted.path)}?{token}" if wanted.path else f"{base}/?{token}"
         return json_answer(200, {"sas": token, "url": url, "expires": iso(expires)})
 
-    async def inspect(self, request: Request, query: Query) -> Response:
+    async def inspect(self, request: Request, query: QueryParameters) -> Response:
         account = self._account(query)
         found = await inspect(self._ctx, query.get("service", ""), account.name, query.get("path", ""))
         return json_answer(200, show_inspection(found))
 
-    def _account(self, query: Query) -> Account:
+    def _account(self, query: QueryParameters) -> Account:
         account = self._ctx.accounts.get(query.get("account", ""))
         if account is None:
             raise StorageError(Code.ResourceNotFound, message="There is no such account.")

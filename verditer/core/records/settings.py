@@ -23,7 +23,7 @@ Sku = Literal[
     "Premium_LRS",
     "Premium_ZRS",
 ]
-Kind = Literal["Storage", "BlobStorage", "StorageV2", "FileStorage", "BlockBlobStorage"]
+AccountKind = Literal["Storage", "BlobStorage", "StorageV2", "FileStorage", "BlockBlobStorage"]
 
 
 class SettingsChange(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -37,7 +37,7 @@ class SettingsChange(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     public_access: bool | None = None
     hierarchical_namespace: bool | None = None
     sku: Sku | None = None
-    kind: Kind | None = None
+    kind: AccountKind | None = None
     last_access_tracking: bool | None = None
     version_level_immutability: bool | None = None
     encryption_scopes: tuple[ScopeName, ...] | None = None

@@ -19,13 +19,13 @@ from verditer.partition.migrations import (
 )
 from verditer.partition.migrations.dialect import POSTGRES, SQLITE, Dialect, large_index
 
-Step = Callable[[Collection[str], Dialect], Sequence[str]]
+MigrationStep = Callable[[Collection[str], Dialect], Sequence[str]]
 """The statements that one step needs in a store that has these tables."""
 
 __all__ = ["POSTGRES", "SQLITE", "VERSION_QUERY", "plan"]
 
 # fmt: off
-STEPS: tuple[tuple[int, Step], ...] = (
+STEPS: tuple[tuple[int, MigrationStep], ...] = (
     (1, s0001_store.statements),
     (2, s0002_documents.statements),
     (3, s0003_text.statements),

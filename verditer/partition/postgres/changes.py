@@ -4,12 +4,12 @@ from typing import NamedTuple
 
 from verditer.core.records.record import Record
 from verditer.partition import schema
-from verditer.partition.postgres.fetched import Kind, RecordCache
+from verditer.partition.postgres.fetched import RecordCache, RecordKind
 from verditer.partition.postgres.pipeline import PipelineCall
 from verditer.partition.postgres.statements import batch_statements_of
 from verditer.partition.postgres.wire_values import bytes_array
 
-Changes = dict[Kind, dict[bytes, Record | None]]
+ChangedRecords = dict[RecordKind, dict[bytes, Record | None]]
 """By class and key: the record that was put, or None for one that was deleted."""
 
 COMMIT = PipelineCall(b"COMMIT")
@@ -17,13 +17,13 @@ _NO_SYNC = PipelineCall(b"SET LOCAL synchronous_commit = off")
 
 
 class EncodedRecord(NamedTuple):
-    kind: Kind
+    kind: RecordKind
     key: bytes
     body: bytes = b""
     record: Record | None = None  # None: it was deleted
 
 
-def calls_of(changes: Changes) -> tuple[list[PipelineCall], list[EncodedRecord]]:
+def calls_of(changes: ChangedRecords) -> tuple[list[PipelineCall], list[EncodedRecord]]:
     """The statements that make the changes, table by table and key by key, so that transactions seldom wait in a circle."""
     calls: list[PipelineCall] = []
     encoded: list[EncodedRecord] = []
@@ -40,7 +40,7 @@ def calls_of(changes: Changes) -> tuple[list[PipelineCall], list[EncodedRecord]]
     return calls, encoded
 
 
-def commit_of(changes: Changes) -> list[PipelineCall]:
+def commit_of(changes: ChangedRecords) -> list[PipelineCall]:
     """Nobody waits for the disk when only volatile records were changed."""
     is_volatile = all(kind.LIFECYCLE.volatile for kind, changed in changes.items() if changed)
     return [_NO_SYNC, COMMIT] if is_volatile else [COMMIT]

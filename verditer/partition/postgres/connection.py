@@ -10,7 +10,7 @@ from psycopg.pq import TransactionStatus
 from verditer.core.errors import Code, StorageError
 from verditer.partition.engine import EngineUnavailable
 
-Connection = psycopg.Connection[tuple[Any, ...]]
+PostgresConnection = psycopg.Connection[tuple[Any, ...]]
 Cursor = psycopg.Cursor[tuple[Any, ...]]
 
 CONNECT_SECONDS = 3  # for each host of the connection string
@@ -48,7 +48,7 @@ def complete_conninfo(conninfo: str, lock_seconds: float) -> str:
     return make_conninfo("", **{**_DEFAULTS, **given, "options": options})
 
 
-def connect(conninfo: str, lock_seconds: float) -> Connection:
+def connect(conninfo: str, lock_seconds: float) -> PostgresConnection:
     """For a thread."""
     try:
         connection = psycopg.connect(complete_conninfo(conninfo, lock_seconds), autocommit=True, prepare_threshold=0)
@@ -58,7 +58,7 @@ def connect(conninfo: str, lock_seconds: float) -> Connection:
     return connection
 
 
-def set_durability(connection: Connection) -> None:
+def set_durability(connection: PostgresConnection) -> None:
     connection.execute(synchronous_setting, prepare=False)
 
 
@@ -88,7 +88,7 @@ def is_wrong_server(error: BaseException) -> bool:
     )
 
 
-def leave_transaction(connection: Connection) -> None:
+def leave_transaction(connection: PostgresConnection) -> None:
     """In whatever way a transaction ended, make its connection ready for the next one, or close it."""
     try:
         if connection.info.transaction_status is not TransactionStatus.IDLE:

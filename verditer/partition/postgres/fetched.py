@@ -20,18 +20,18 @@ from verditer.partition.postgres.wire_values import bytes_array, int_value
 MAX_GUESSED_BYTES = 2048  # larger records hold bytes of clients; no further read depends on them
 MAX_GUESSES = 8192
 
-Kind = type[Record]
+RecordKind = type[Record]
 Row = tuple[bytes, Any]
 """The key or rank by which a scan is ordered, and the record."""
 
 
-class RecordCache(BoundedCache[tuple[Kind, bytes], tuple[bytes, Any]]):
+class RecordCache(BoundedCache[tuple[RecordKind, bytes], tuple[bytes, Any]]):
     """Records that were seen lately, by class and key, with the bytes they were decoded from. They may be stale."""
 
     def __init__(self) -> None:
         super().__init__(MAX_GUESSES)
 
-    def record(self, kind: Kind, key: bytes, body: bytes) -> Any:
+    def record(self, kind: RecordKind, key: bytes, body: bytes) -> Any:
         known = self.get((kind, key))
         if known is not None and known[0] == body:
             return known[1]
@@ -39,7 +39,7 @@ class RecordCache(BoundedCache[tuple[Kind, bytes], tuple[bytes, Any]]):
         self.remember(kind, key, body, record)
         return record
 
-    def remember(self, kind: Kind, key: bytes, body: bytes, record: Record) -> None:
+    def remember(self, kind: RecordKind, key: bytes, body: bytes, record: Record) -> None:
         if len(body) <= MAX_GUESSED_BYTES:
             self.keep((kind, key), (body, record))
         else:
@@ -49,7 +49,7 @@ class RecordCache(BoundedCache[tuple[Kind, bytes], tuple[bytes, Any]]):
 class ScanEdge(NamedTuple):
     """Where a scan starts: the low end of its span, or the high end if it goes down."""
 
-    kind: Kind
+    kind: RecordKind
     order: Order
     edge: bytes
 
@@ -86,19 +86,19 @@ class Wants:
     __slots__ = ("claims", "gets", "locked", "scans")
 
     def __init__(self) -> None:
-        self.gets: dict[Kind, set[bytes]] = {}
-        self.locked: dict[Kind, set[bytes]] = {}
+        self.gets: dict[RecordKind, set[bytes]] = {}
+        self.locked: dict[RecordKind, set[bytes]] = {}
         self.scans: dict[ScanEdge, ScanWant] = {}
-        self.claims: dict[tuple[Kind, bytes], ScanWant] = {}
+        self.claims: dict[tuple[RecordKind, bytes], ScanWant] = {}
 
-    def get(self, kind: Kind, key: bytes, *, locked: bool) -> None:
+    def get(self, kind: RecordKind, key: bytes, *, locked: bool) -> None:
         (self.locked if locked else self.gets).setdefault(kind, set()).add(key)
 
     def scan(self, edge: ScanEdge, want: ScanWant) -> None:
         known = self.scans.get(edge)
         self.scans[edge] = want if known is None else known.wider(want)
 
-    def claim(self, kind: Kind, want: ScanWant) -> None:
+    def claim(self, kind: RecordKind, want: ScanWant) -> None:
         known = self.claims.get((kind, want.span.low))
         self.claims[kind, want.span.low] = want if known is None else known.wider(want)
 
@@ -129,12 +129,12 @@ class Fetched:
     def __init__(self, cache: RecordCache) -> None:
         self._cache = cache
         self.time: int | None = None
-        self.records: dict[tuple[Kind, bytes], Any] = {}
-        self.locked: set[tuple[Kind, bytes]] = set()
+        self.records: dict[tuple[RecordKind, bytes], Any] = {}
+        self.locked: set[tuple[RecordKind, bytes]] = set()
         self.pages: dict[ScanEdge, Page] = {}
-        self.claims: dict[tuple[Kind, bytes], Page] = {}
+        self.claims: dict[tuple[RecordKind, bytes], Page] = {}
 
-    def guess(self, kind: Kind, key: bytes) -> Any:
+    def guess(self, kind: RecordKind, key: bytes) -> Any:
         known = self._cache.get((kind, key))
         return known[1] if known is not None else None
 
@@ -156,7 +156,7 @@ class Fetched:
     def _has(self, page: Page | None, want: ScanWant) -> bool:
         return page is not None and page.covers(want) and (page.is_complete or page.want.limit >= want.limit)
 
-    def take_keys(self, kind: Kind, keys: Iterable[bytes], result: PGresult, *, locked: bool) -> None:
+    def take_keys(self, kind: RecordKind, keys: Iterable[bytes], result: PGresult, *, locked: bool) -> None:
         for key in keys:
             self.records[kind, key] = None
             if locked:
@@ -168,7 +168,7 @@ class Fetched:
             assert body is not None
             self.records[kind, found] = cache.record(kind, found, body)
 
-    def take_rows(self, kind: Kind, want: ScanWant, result: PGresult) -> Page:
+    def take_rows(self, kind: RecordKind, want: ScanWant, result: PGresult) -> Page:
         decode, get_value = schema.decoder(kind).decode, result.get_value
         rows: list[Row] = []
         size_bytes = 0
@@ -182,7 +182,7 @@ class Fetched:
 
 
 class GetFetch(NamedTuple):
-    kind: Kind
+    kind: RecordKind
     keys: list[bytes]
     locked: bool
 
@@ -211,7 +211,7 @@ class ScanFetch(NamedTuple):
 
 
 class ClaimFetch(NamedTuple):
-    kind: Kind
+    kind: RecordKind
     low: bytes
     want: ScanWant
 
@@ -225,6 +225,6 @@ class ClaimFetch(NamedTuple):
 Fetch = GetFetch | ScanFetch | ClaimFetch
 
 
-def _sorted(kinds: Iterable[Kind]) -> list[Kind]:
+def _sorted(kinds: Iterable[RecordKind]) -> list[RecordKind]:
     """Rows are locked table by table, so that two transactions seldom wait for each other in a circle."""
     return sorted(kinds, key=lambda kind: kind.TABLE)

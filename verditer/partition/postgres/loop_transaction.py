@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 from verditer.core.dates import seconds
 from verditer.core.records.record import KeyPart, Record, Span, key_of
 from verditer.partition.engine import Condition, Order
-from verditer.partition.postgres.changes import Changes
-from verditer.partition.postgres.fetched import Fetched, Kind, Page, Row, ScanEdge, ScanWant, Wants
+from verditer.partition.postgres.changes import ChangedRecords
+from verditer.partition.postgres.fetched import Fetched, Page, RecordKind, Row, ScanEdge, ScanWant, Wants
 
 R = TypeVar("R", bound=Record)
 
@@ -32,7 +32,7 @@ class LoopTransaction:
     def __init__(
         self,
         fetched: Fetched,
-        changes: Changes,
+        changes: ChangedRecords,
         *,
         writable: bool,
         estimated_now: int,
@@ -43,7 +43,7 @@ class LoopTransaction:
         self._writable = writable
         self._estimated_now = estimated_now
         self._next_tick = next_tick
-        self._claimed: set[tuple[Kind, bytes]] = set()  # by the bodies before
+        self._claimed: set[tuple[RecordKind, bytes]] = set()  # by the bodies before
         self.begin(Wants())
 
     def begin(self, wants: Wants) -> None:
@@ -51,8 +51,8 @@ class LoopTransaction:
         self.wants = wants
         self.missed = False
         self.needs_ticks = False
-        self._undo: list[tuple[Kind, bytes, Record | None, bool]] = []
-        self._own_claims: set[tuple[Kind, bytes]] = set()
+        self._undo: list[tuple[RecordKind, bytes, Record | None, bool]] = []
+        self._own_claims: set[tuple[RecordKind, bytes]] = set()
 
     def keep(self) -> None:
         """The body is done, and its changes are part of the transaction."""
@@ -91,7 +91,7 @@ class LoopTransaction:
         found = {key: self._get(kind, key, False) for key in keys}
         return {key: record for key, record in found.items() if record is not None}
 
-    def _get(self, kind: Kind, key: bytes, locked: bool) -> Any:
+    def _get(self, kind: RecordKind, key: bytes, locked: bool) -> Any:
         changed = self._changes.get(kind)
         if changed is not None and key in changed:
             return changed[key]
@@ -179,7 +179,7 @@ class LoopTransaction:
     def delete_span(self, kind: type[Record], span: Span, limit: int) -> tuple[int, Span | None]:
         raise TooLong
 
-    def _change(self, kind: Kind, key: bytes, record: Record | None) -> None:
+    def _change(self, kind: RecordKind, key: bytes, record: Record | None) -> None:
         assert self._writable, "a read changes nothing"
         self._check_size(len(self._undo) + 1)
         changed = self._changes.setdefault(kind, {})

@@ -13,7 +13,7 @@ from psycopg import errors
 from verditer.core.records.record import Record
 from verditer.partition import migrations
 from verditer.partition.engine import EngineUnavailable
-from verditer.partition.postgres.connection import Connection
+from verditer.partition.postgres.connection import PostgresConnection
 from verditer.partition.postgres.locking.advisory_locks import AdvisoryLocks
 from verditer.partition.postgres.locking.lock_rows import TABLE, LockRows
 from verditer.partition.postgres.locking.locks import Locking
@@ -26,8 +26,8 @@ _TABLES = "SELECT table_name FROM information_schema.tables WHERE table_schema =
 
 
 def prepare(
-    connect: Callable[[], AbstractContextManager[Connection]],
-    connect_for_migration: Callable[[], AbstractContextManager[Connection]],
+    connect: Callable[[], AbstractContextManager[PostgresConnection]],
+    connect_for_migration: Callable[[], AbstractContextManager[PostgresConnection]],
     records: Sequence[type[Record]],
     asked: str | None,
 ) -> Locking:
@@ -44,7 +44,7 @@ def prepare(
     return locking
 
 
-def _migrated(connection: Connection, records: Sequence[type[Record]], asked: str | None) -> Locking:
+def _migrated(connection: PostgresConnection, records: Sequence[type[Record]], asked: str | None) -> Locking:
     for _ in range(ATTEMPTS - 1):
         try:
             return _migrate(connection, records, asked)
@@ -57,7 +57,7 @@ class _Overtaken(EngineUnavailable):
     """Another process has made the store meanwhile, maybe with the other kind of locks."""
 
 
-def _migrate(connection: Connection, records: Sequence[type[Record]], asked: str | None) -> Locking:
+def _migrate(connection: PostgresConnection, records: Sequence[type[Record]], asked: str | None) -> Locking:
     with connection.transaction():
         before = _tables(connection)
         locking = _locking(before, asked)
@@ -80,5 +80,5 @@ def _locking(tables: set[str], asked: str | None) -> Locking:
     return LOCKINGS[stored or asked or AdvisoryLocks.name]()
 
 
-def _tables(connection: Connection) -> set[str]:
+def _tables(connection: PostgresConnection) -> set[str]:
     return {name for (name,) in connection.execute(_TABLES)}

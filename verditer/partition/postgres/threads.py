@@ -18,7 +18,7 @@ import psycopg
 
 from verditer.partition.engine import EngineUnavailable, Transaction
 from verditer.partition.postgres.connection import (
-    Connection,
+    PostgresConnection,
     TryAgain,
     connect,
     is_wrong_server,
@@ -38,7 +38,7 @@ MAX_QUEUE_SECONDS = 5  # a body that found no free thread for so long is refused
 class WatchedConnection:
     """A connection of a thread, and since when its current statement has been waiting."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: PostgresConnection) -> None:
         self.connection = connection
         self.waiting_since: float | None = None
 
@@ -99,7 +99,7 @@ class Threads:
             watched.connection.close()
 
     @contextlib.contextmanager
-    def extra_connection(self, *, is_migration: bool = False) -> Iterator[Connection]:
+    def extra_connection(self, *, is_migration: bool = False) -> Iterator[PostgresConnection]:
         """A connection beside that of the thread, for a short transaction beside the one that is open. A migration takes as long
         as it takes."""
         watched = WatchedConnection(connect(self._conninfo, self._lock_seconds))

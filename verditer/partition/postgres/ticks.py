@@ -15,7 +15,7 @@ from psycopg.types.numeric import Int8
 from verditer.core.clock import HybridClock
 from verditer.core.dates import seconds
 from verditer.partition.engine import EngineUnavailable
-from verditer.partition.postgres.connection import Connection
+from verditer.partition.postgres.connection import PostgresConnection
 from verditer.partition.postgres.loop_transaction import TicksUsedUp
 
 RESERVE = seconds(10)  # one statement per ten seconds of writing
@@ -25,7 +25,7 @@ class TickIssuer:
     """One per engine. Reservations are transactions of their own, on a connection that is opened for each of them, in a
     thread."""
 
-    def __init__(self, connect: Callable[[], AbstractContextManager[Connection]]) -> None:
+    def __init__(self, connect: Callable[[], AbstractContextManager[PostgresConnection]]) -> None:
         self._connect = connect
         self._lock = threading.Lock()
         self._node: int | None = None
@@ -71,13 +71,13 @@ class TickIssuer:
             if self._node is None or not self._extend(connection, tick + RESERVE):
                 self._take_number(connection, tick)
 
-    def _extend(self, connection: Connection, end: int) -> bool:
+    def _extend(self, connection: PostgresConnection, end: int) -> bool:
         extended = connection.execute(_MOVE, (Int8(end), self._node, Int8(self._end))).rowcount == 1
         if extended:
             self._end = end
         return extended
 
-    def _take_number(self, connection: Connection, tick: int) -> None:
+    def _take_number(self, connection: PostgresConnection, tick: int) -> None:
         """Take a number whose reservation has ended. After a clock went backwards there may be none; then any number is taken,
         and ticks continue after its reservation."""
         with connection.transaction():

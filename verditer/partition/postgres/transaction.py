@@ -13,7 +13,7 @@ from psycopg.types.numeric import Int8
 from verditer.core.records.record import KeyPart, Record, Span, key_of
 from verditer.partition import schema
 from verditer.partition.engine import Condition, Order
-from verditer.partition.postgres.connection import Connection, Cursor
+from verditer.partition.postgres.connection import Cursor, PostgresConnection
 from verditer.partition.postgres.statements import statements_of
 
 R = TypeVar("R", bound=Record)
@@ -31,7 +31,7 @@ class PostgresTransaction:
 
     def __init__(
         self,
-        connection: Connection,
+        connection: PostgresConnection,
         time: Cursor,
         *,
         writable: bool,

@@ -13,7 +13,7 @@ from typing import TypeVar
 import psycopg
 
 from verditer.partition.engine import EngineUnavailable, Scope, Transaction
-from verditer.partition.postgres.changes import COMMIT, Changes, calls_of, commit_of, remember
+from verditer.partition.postgres.changes import COMMIT, ChangedRecords, calls_of, commit_of, remember
 from verditer.partition.postgres.fetched import Fetched, Wants
 from verditer.partition.postgres.locking.local_locks import LocalLocks
 from verditer.partition.postgres.locking.locks import BEGIN_WRITE, TIME, locks_of, merged
@@ -151,7 +151,7 @@ class WriteBatches:
         self._run_first_time(batch)
         if not batch:
             return []
-        fetched, changes = Fetched(self._services.cache), Changes()
+        fetched, changes = Fetched(self._services.cache), ChangedRecords()
         contended = await self._begin(connection, batch, fetched, wait=wait)
         tx = self._transaction(fetched, changes)
         done: list[PendingBody] = []
@@ -245,7 +245,7 @@ class WriteBatches:
         batch.remove(pending)
         self._services.run_in_thread(pending)
 
-    def _transaction(self, fetched: Fetched, changes: Changes) -> LoopTransaction:
+    def _transaction(self, fetched: Fetched, changes: ChangedRecords) -> LoopTransaction:
         return LoopTransaction(
             fetched, changes, writable=True, estimated_now=self._services.now(), next_tick=self._services.issued_tick
         )

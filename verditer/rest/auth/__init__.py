@@ -31,7 +31,7 @@ async def authenticate(
     service: Service,
     account: Account,
     now: int,
-    read_access: anonymous.Access,
+    read_access: anonymous.ReadAccess,
     trust: oauth.Trust | None = None,
     key_value: delegation.KeyValue | None = None,
 ) -> Grant:

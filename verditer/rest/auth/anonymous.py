@@ -8,11 +8,11 @@ from verditer.rest.auth.signature import stated_version
 from verditer.rest.http.message import Request
 from verditer.rest.service import Service
 
-Access = Callable[[str, str], Awaitable[ContainerAccess | None]]
+ReadAccess = Callable[[str, str], Awaitable[ContainerAccess | None]]
 """(account, container, queue or table) → what it says about its callers."""
 
 
-async def authenticate(request: Request, address: Address, service: Service, read_access: Access) -> Grant:
+async def authenticate(request: Request, address: Address, service: Service, read_access: ReadAccess) -> Grant:
     container = service.policies.holder(address) if service.anonymous else ""
     access = await read_access(address.account, container) if container else None
     reach = (access.public_access or "") if access is not None else ""

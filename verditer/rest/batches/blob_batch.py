@@ -5,7 +5,6 @@ the batch. The error of a part is in its part of the answer; the status of the a
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
 
 from verditer.core.errors import Code, StorageError
 from verditer.core.limits import MAX_BATCH, MAX_BATCH_BODY
@@ -15,9 +14,8 @@ from verditer.rest.batches.whole_body import WholeBody
 from verditer.rest.codecs.multipart import InnerRequest, boundary_of, parse_parts, parse_request, render_batch
 from verditer.rest.http.message import Request, Response
 from verditer.rest.stages import BatchScope, Decoded
+from verditer.rest.steps.call import Submit
 from verditer.services.context import Context
-
-Submit = Callable[[Request, BatchScope], Awaitable[Response]]
 
 # (verb, comp) → the API. No other is allowed in a batch.
 APIS = {("DELETE", ""): "DeleteBlob", ("PUT", "tier"): "SetBlobTier"}

@@ -50,7 +50,7 @@ from verditer.services.table.entities import StoredEntity
 _CONTENT_ID = "content-id"
 _LENGTH = re.compile(rb"^content-length:[^\n]*\n?", re.IGNORECASE | re.MULTILINE)  # a part ends at its boundary, whatever it says
 
-Submit = Callable[[Context, AccountName, Decoded], Awaitable[Response]]
+BatchOperation = Callable[[Context, AccountName, Decoded], Awaitable[Response]]
 MakeChange = Callable[..., Change]  # (target, request struct)
 
 _CHANGES: dict[Callable[..., object], MakeChange] = {
@@ -61,7 +61,7 @@ _CHANGES: dict[Callable[..., object], MakeChange] = {
 }
 
 
-def batch_of(rows: Sequence[Op]) -> Submit:
+def batch_of(rows: Sequence[Op]) -> BatchOperation:
     """The operation that takes a batch of these rows."""
     router = Router(rows, wrong_verb=Code.InvalidInput)
 

@@ -17,10 +17,9 @@ from verditer.core.tiers import state_of as tier_state_of
 from verditer.rest.codecs.copies import status_description
 from verditer.rest.codecs.leases import lease_status
 from verditer.rest.http.message import Response
-from verditer.services.blob.answers import BlobPage, Prefix, VersionsOnly
+from verditer.services.blob.answers import BlobPage, ListedItem, Prefix, VersionsOnly
 from verditer.services.blob.last_access import last_access_of, smart_tier_of
 
-Item = Blob | StagedBlob | VersionsOnly | Prefix
 MEDIA_TYPE = "application/vnd.apache.arrow.stream"
 SINCE = "2026-10-06"
 _DAY = seconds(86400)
@@ -71,7 +70,7 @@ def _columns() -> tuple[tuple[str, Any], ...]:
     return tuple((name, kind) for names, kind in kinds.items() for name in names.split())
 
 
-def _row(item: Item, page: BlobPage, *, metadata: bool, tags: bool, copy: bool) -> dict[str, Any]:
+def _row(item: ListedItem, page: BlobPage, *, metadata: bool, tags: bool, copy: bool) -> dict[str, Any]:
     if isinstance(item, Prefix):
         return {"Name": item.name, "ResourceType": "blobprefix"}
     if isinstance(item, StagedBlob):

@@ -148,8 +148,11 @@ class ContainerPage(msgspec.Struct, frozen=True, kw_only=True):
     now: int
 
 
+ListedItem = Blob | StagedBlob | VersionsOnly | Prefix
+
+
 class BlobPage(msgspec.Struct, frozen=True, kw_only=True):
-    items: list[Blob | StagedBlob | VersionsOnly | Prefix]
+    items: list[ListedItem]
     next_marker: str
     now: int
     settings: BlobSettings

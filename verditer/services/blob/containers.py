@@ -20,7 +20,7 @@ from verditer.services.settings import settings_of
 
 replace = msgspec.structs.replace
 ACCOUNT_SCOPE = "$account-encryption-key"  # the scope where nothing names one
-Change = Callable[[Transaction, Container], Container]
+ContainerChange = Callable[[Transaction, Container], Container]
 
 
 class CreateContainer(msgspec.Struct, frozen=True, kw_only=True):
@@ -146,7 +146,7 @@ async def delete_container(ctx: Context, target: ContainerName, guard: Guard) ->
     await ctx.engine.write([target.scope], commit)
 
 
-async def _update(ctx: Context, target: ContainerName, guard: Guard, change: Change) -> Written:
+async def _update(ctx: Context, target: ContainerName, guard: Guard, change: ContainerChange) -> Written:
     def commit(tx: Transaction) -> Written:
         container = require_container(tx, target)
         guard.check(container, tx.now)

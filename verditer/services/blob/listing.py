@@ -24,7 +24,7 @@ from verditer.core.records.blob import (
 from verditer.core.records.container import Container, DeletedContainer
 from verditer.core.records.record import Span, key_of, span_of, span_of_prefix, successor, text_bytes
 from verditer.partition.engine import Order, Transaction
-from verditer.services.blob.answers import BlobPage, ContainerPage, Prefix, VersionsOnly
+from verditer.services.blob.answers import BlobPage, ContainerPage, ListedItem, Prefix, VersionsOnly
 from verditer.services.blob.current import require_container
 from verditer.services.blob.history import as_snapshot
 from verditer.services.context import Context
@@ -39,8 +39,6 @@ _VERSIONS = 1 << 62  # above every tick
 _LAST = (1 << 64) - 1
 _VERSIONS_ONLY = _LAST - 1
 _DELETED = _LAST - 2
-
-Item = Blob | StagedBlob | VersionsOnly | Prefix
 
 
 class ListContainers(msgspec.Struct, frozen=True, kw_only=True):
@@ -125,7 +123,7 @@ async def list_blobs(ctx: Context, target: ContainerName, request: ListBlobs) ->
     return page
 
 
-def _items(tx: Transaction, container_id: int, request: ListBlobs, start: bytes) -> Iterator[Item]:
+def _items(tx: Transaction, container_id: int, request: ListBlobs, start: bytes) -> Iterator[ListedItem]:
     """The items of the listing from `start` on, in order, computed lazily."""
     span = span_of_prefix(container_id, prefix=request.prefix)
     if request.start_from:
@@ -142,14 +140,14 @@ def _name_part(start: bytes) -> bytes:
     return start[:-8] if start[-9:-8] == b"\0" else start
 
 
-def _merged(tx: Transaction, container_id: int, request: ListBlobs, span: Span, start: bytes) -> Iterator[Item]:
+def _merged(tx: Transaction, container_id: int, request: ListBlobs, span: Span, start: bytes) -> Iterator[ListedItem]:
     """The states that the request includes. Each scan begins where the last page ended, also between states of one name."""
     include = request.include
     blobs = iter(tx.scan(Blob, span))
     if include.isdisjoint(MERGED):
         return blobs
     snapshots, versions = (_ranked_span(container_id, span, start, base) for base in (0, _VERSIONS))
-    sources: list[Iterator[Item]] = [blobs]
+    sources: list[Iterator[ListedItem]] = [blobs]
     if "snapshots" in include:
         sources.append(iter(tx.scan(Snapshot, snapshots)))
     if "versions" in include:
@@ -176,7 +174,7 @@ def _ranked_span(container_id: int, span: Span, start: bytes, base: int) -> Span
     return span.starting(key_of(container_id) + start[:-8] + tick.to_bytes(8, "big"))
 
 
-def _deleted_blobs(tx: Transaction, container_id: int, request: ListBlobs, span: Span, start: bytes) -> Iterator[Item]:
+def _deleted_blobs(tx: Transaction, container_id: int, request: ListBlobs, span: Span, start: bytes) -> Iterator[ListedItem]:
     """A deleted blob whose name exists again is listed as a snapshot."""
     for deleted in tx.scan(DeletedBlob, span):
         item = deleted if tx.get(Blob, container_id, deleted.name) is None else as_snapshot(deleted)
@@ -185,7 +183,7 @@ def _deleted_blobs(tx: Transaction, container_id: int, request: ListBlobs, span:
             yield item
 
 
-def _versions_only(tx: Transaction, container_id: int, span: Span) -> Iterator[Item]:
+def _versions_only(tx: Transaction, container_id: int, span: Span) -> Iterator[ListedItem]:
     """Names that have versions, possibly deleted ones, but no blob. One look-up for each name that has versions."""
     while True:
         found = [next(tx.scan(kind, span, limit=1), None) for kind in (BlobVersion, DeletedVersion)]
@@ -205,7 +203,7 @@ def _versions_only(tx: Transaction, container_id: int, span: Span) -> Iterator[I
         span = span.starting(states.high)
 
 
-def _folded(tx: Transaction, container_id: int, request: ListBlobs, span: Span, start: bytes) -> Iterator[Item]:
+def _folded(tx: Transaction, container_id: int, request: ListBlobs, span: Span, start: bytes) -> Iterator[ListedItem]:
     """Names with the delimiter after the prefix become one Prefix, and the scan skips all of them."""
     while True:
         for item in _merged(tx, container_id, request, span, start):
@@ -221,7 +219,7 @@ def _folded(tx: Transaction, container_id: int, request: ListBlobs, span: Span, 
             return
 
 
-def _position(item: Item) -> bytes:
+def _position(item: ListedItem) -> bytes:
     """The position of an item in the listing: it orders items and is stored in markers."""
     if isinstance(item, Prefix):
         return text_bytes(item.name)

@@ -30,7 +30,7 @@ from verditer.services.removal import remove
 from verditer.services.settings import settings_of
 
 replace = msgspec.structs.replace
-Change = Callable[[Transaction, Share], Share]
+ShareChange = Callable[[Transaction, Share], Share]
 _LAST = (1 << 64) - 1  # where the share itself stands in a listing: behind its snapshots
 
 
@@ -174,7 +174,7 @@ async def set_share_acl(ctx: Context, target: ShareName, request: SetShareAcl, g
     return await _update(ctx, target, guard, lambda _, share: replace(share, policies=request.policies))
 
 
-async def _update(ctx: Context, target: ShareName, guard: Guard, change: Change) -> ShareState:
+async def _update(ctx: Context, target: ShareName, guard: Guard, change: ShareChange) -> ShareState:
     def commit(tx: Transaction) -> ShareState:
         share = require_share(tx, target)
         guard.check(share, tx.now)

@@ -36,7 +36,7 @@ class Login(NamedTuple):
     client_name: str
 
 
-class Step(NamedTuple):
+class LoginStep(NamedTuple):
     """The answer to one token. `login` is given with the last."""
 
     token: bytes
@@ -58,7 +58,7 @@ class LoginAcceptor:
         self._is_raw = False  # NTLM without SPNEGO around it
         self._needs_mic = False
 
-    def step(self, token: bytes) -> Step:
+    def step(self, token: bytes) -> LoginStep:
         if len(token) > MAX_TOKEN_BYTES:
             raise LoginError("the token is too long")
         try:
@@ -71,7 +71,7 @@ class LoginAcceptor:
         except (TokenError, NtlmError) as error:
             raise LoginError(str(error)) from None
 
-    def _spnego(self, token: spnego.ClientToken) -> Step:
+    def _spnego(self, token: spnego.ClientToken) -> LoginStep:
         if token.mechanisms:
             if not token.offers_ntlm:
                 raise LoginError("NTLM is not offered")
@@ -80,10 +80,10 @@ class LoginAcceptor:
             self._mechanisms = token.mechanisms
             if not token.prefers_ntlm or not token.token:
                 self._needs_mic = not token.prefers_ntlm
-                return Step(spnego.answer(spnego.ACCEPT_INCOMPLETE, names_mechanism=True))
+                return LoginStep(spnego.answer(spnego.ACCEPT_INCOMPLETE, names_mechanism=True))
         return self._ntlm(token.token, token.mic)
 
-    def _ntlm(self, message: bytes, mic: bytes) -> Step:
+    def _ntlm(self, message: bytes, mic: bytes) -> LoginStep:
         kind = ntlm.message_type(message)
         if kind == ntlm.NEGOTIATE and not self._challenge:
             return self._challenged(message)
@@ -91,19 +91,19 @@ class LoginAcceptor:
             return self._authenticated(message, mic)
         raise LoginError("an NTLM message comes out of turn")
 
-    def _challenged(self, negotiate: bytes) -> Step:
+    def _challenged(self, negotiate: bytes) -> LoginStep:
         if len(negotiate) > MAX_KEPT_BYTES:
             raise LoginError("the first message is too long")
         self._negotiate = negotiate
         self._challenge = ntlm.build_challenge(negotiate, self._nonce, self._server_name, self._filetime)
         if self._is_raw:
-            return Step(self._challenge)
-        return Step(spnego.answer(spnego.ACCEPT_INCOMPLETE, token=self._challenge, names_mechanism=True))
+            return LoginStep(self._challenge)
+        return LoginStep(spnego.answer(spnego.ACCEPT_INCOMPLETE, token=self._challenge, names_mechanism=True))
 
-    def _authenticated(self, message: bytes, mic: bytes) -> Step:
+    def _authenticated(self, message: bytes, mic: bytes) -> LoginStep:
         if self._admits_nobody and ntlm.is_anonymous(message):
             public_key, flags = ntlm.anonymous_session_key(message)
-            return Step(self._last_token(flags, public_key, mic), Login("", public_key, ""))
+            return LoginStep(self._last_token(flags, public_key, mic), Login("", public_key, ""))
         response = ntlm.parse_authenticate(message)
         account = self._account(response.user)
         hashes = [_nt_hash(key) for key in account.keys] if account is not None else [bytes(16)]
@@ -113,7 +113,7 @@ class LoginAcceptor:
         if not ntlm.has_valid_mic(response, session_key, self._negotiate, self._challenge):
             raise LoginError("the messages of the login were changed on their way")
         login = Login(account.name, session_key, response.workstation)
-        return Step(self._last_token(response.flags, session_key, mic), login)
+        return LoginStep(self._last_token(response.flags, session_key, mic), login)
 
     def _account(self, user: str) -> Account | None:
         """The case of the name does not matter."""

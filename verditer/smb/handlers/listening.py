@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from verditer.smb.opens import OpenFile
     from verditer.smb.sessions import Session
 
-Changes = tuple[list[DirectoryChange], bool]
+ReportedChanges = tuple[list[DirectoryChange], bool]
 
 
 class ChangeQueue:
@@ -21,10 +21,10 @@ class ChangeQueue:
 
     def __init__(self, handle: Handle) -> None:
         self._handle = handle
-        self._waiting: deque[asyncio.Future[Changes]] = deque()
+        self._waiting: deque[asyncio.Future[ReportedChanges]] = deque()
 
-    def wait(self) -> asyncio.Future[Changes]:
-        future: asyncio.Future[Changes] = asyncio.get_running_loop().create_future()
+    def wait(self) -> asyncio.Future[ReportedChanges]:
+        future: asyncio.Future[ReportedChanges] = asyncio.get_running_loop().create_future()
         self._waiting.append(future)
         self.deliver()
         return future

@@ -27,7 +27,7 @@ _LEVELS: dict[int, Callable[[str, int], tuple[str | int, ...]]] = {
     1005: lambda name, kind: (0,),
 }
 
-Call = Callable[[Context, str, NdrReader], Awaitable[NdrWriter]]
+RemoteCall = Callable[[Context, str, NdrReader], Awaitable[NdrWriter]]
 
 
 async def enumerate_shares(ctx: Context, account: str, arguments: NdrReader) -> NdrWriter:
@@ -113,4 +113,4 @@ def _write(writer: NdrWriter, members: tuple[str | int, ...]) -> None:
 
 
 # By operation number.
-CALLS: dict[int, Call] = {15: enumerate_shares, 16: share_information}
+CALLS: dict[int, RemoteCall] = {15: enumerate_shares, 16: share_information}

@@ -11,7 +11,7 @@ from verditer.core.files.times import to_filetime
 from verditer.core.names import AccountName
 from verditer.services.file.handles.processes.sessions import end_former_session, record_session
 from verditer.services.properties import get_service_properties
-from verditer.smb.auth.acceptor import Login, LoginAcceptor, LoginError, Step
+from verditer.smb.auth.acceptor import Login, LoginAcceptor, LoginError, LoginStep
 from verditer.smb.call import Call, Reply
 from verditer.smb.crypto.keys import derive_keys
 from verditer.smb.crypto.sealing import CIPHERS, Sealing
@@ -78,7 +78,7 @@ def _new_id(connection: "SmbConnection") -> int:
             return number
 
 
-async def _step(call: Call, session: Session, token: bytes) -> Step:
+async def _step(call: Call, session: Session, token: bytes) -> LoginStep:
     connection = call.connection
     if session.acceptor is None:
         again = session.state is SessionState.VALID

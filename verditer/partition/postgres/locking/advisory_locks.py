@@ -6,7 +6,7 @@ from psycopg.pq.abc import PGresult
 from psycopg.types.numeric import Int8
 
 from verditer.partition.engine import Scope
-from verditer.partition.postgres.connection import Connection
+from verditer.partition.postgres.connection import PostgresConnection
 from verditer.partition.postgres.locking.locks import Lock, scope_hash
 from verditer.partition.postgres.pipeline import PipelineCall
 from verditer.partition.postgres.wire_values import bool_array, int_array
@@ -43,15 +43,15 @@ class AdvisoryLocks:
         (result,) = results
         return {key for row, (key, _) in enumerate(locks) if result.get_value(row, 0) == b"\1"}
 
-    def wait_in_thread(self, connection: Connection, locks: Sequence[Lock]) -> None:
+    def wait_in_thread(self, connection: PostgresConnection, locks: Sequence[Lock]) -> None:
         connection.execute(_WAIT_IN_THREAD, ([Int8(key) for key, _ in locks], [exclusive for _, exclusive in locks]))
 
-    def is_taken(self, connection: Connection, lock: Lock) -> bool:
+    def is_taken(self, connection: PostgresConnection, lock: Lock) -> bool:
         key, exclusive = lock
         row = connection.execute(_TRY[exclusive].encode(), (Int8(key),)).fetchone()
         return row is not None and row[0] is True
 
-    def exclude_migrations(self, connection: Connection) -> None:
+    def exclude_migrations(self, connection: PostgresConnection) -> None:
         connection.execute("SELECT pg_advisory_xact_lock(%s, %s)", _MIGRATION_LOCK)
 
 

@@ -11,7 +11,7 @@ from psycopg.pq.abc import PGresult
 from psycopg.types.numeric import Int8
 
 from verditer.partition.engine import Scope
-from verditer.partition.postgres.connection import Connection
+from verditer.partition.postgres.connection import PostgresConnection
 from verditer.partition.postgres.locking.locks import Lock, scope_hash
 from verditer.partition.postgres.pipeline import PipelineCall
 from verditer.partition.postgres.wire_values import int_array, int_of, int_value
@@ -53,15 +53,15 @@ class LockRows:
     def taken(self, locks: Sequence[Lock], results: Sequence[PGresult]) -> set[int]:
         return {int_of(result.get_value(row, 0)) for result in results for row in range(result.ntuples)}
 
-    def wait_in_thread(self, connection: Connection, locks: Sequence[Lock]) -> None:
+    def wait_in_thread(self, connection: PostgresConnection, locks: Sequence[Lock]) -> None:
         for key, exclusive in locks:
             connection.execute(_WAIT_IN_THREAD[exclusive], (Int8(key),))
 
-    def is_taken(self, connection: Connection, lock: Lock) -> bool:
+    def is_taken(self, connection: PostgresConnection, lock: Lock) -> bool:
         key, exclusive = lock
         return connection.execute(_TRY[exclusive], (Int8(_FIRST_ROW + key % _TEST_ROWS),)).fetchone() is not None
 
-    def exclude_migrations(self, connection: Connection) -> None:
+    def exclude_migrations(self, connection: PostgresConnection) -> None:
         """Makes the table when the store is new."""
         connection.execute(f"CREATE TABLE IF NOT EXISTS {TABLE} (slot BIGINT PRIMARY KEY)")
         if connection.execute(f"{_SELECT} = {_MIGRATION_ROW} FOR UPDATE").fetchone() is None:

@@ -22,10 +22,10 @@ from psycopg.pq.abc import PGresult
 from verditer.core.dates import TICKS_PER_SECOND, UNIX_EPOCH
 from verditer.core.records.record import key_of
 from verditer.partition.engine import Scope
-from verditer.partition.postgres.connection import Connection, Cursor
+from verditer.partition.postgres.connection import Cursor, PostgresConnection
 from verditer.partition.postgres.pipeline import PipelineCall
 
-Begin = Callable[[Connection], Cursor]
+Begin = Callable[[PostgresConnection], Cursor]
 """Begins a transaction. Returns the cursor whose row is the time of the database; nothing has been waited for yet."""
 
 Lock = tuple[int, bool]
@@ -56,24 +56,24 @@ class Locking(Protocol):
     def taken(self, locks: Sequence[Lock], results: Sequence[PGresult]) -> set[int]:
         """The keys that the statements of `take_free` have locked."""
 
-    def wait_in_thread(self, connection: Connection, locks: Sequence[Lock]) -> None:
+    def wait_in_thread(self, connection: PostgresConnection, locks: Sequence[Lock]) -> None:
         """As `wait_for`."""
 
-    def is_taken(self, connection: Connection, lock: Lock) -> bool:
+    def is_taken(self, connection: PostgresConnection, lock: Lock) -> bool:
         """Take one lock if it is free, in the transaction that is open. For the self-test."""
 
-    def exclude_migrations(self, connection: Connection) -> None:
+    def exclude_migrations(self, connection: PostgresConnection) -> None:
         """No other process prepares the store until the transaction that is open has ended."""
 
 
-def begin_read(connection: Connection) -> Cursor:
+def begin_read(connection: PostgresConnection) -> Cursor:
     """One snapshot and no locks."""
     connection.execute(BEGIN_READ)
     return connection.execute(TIME)
 
 
 def begin_write(locking: Locking, locks: Sequence[Lock]) -> Begin:
-    def begin(connection: Connection) -> Cursor:
+    def begin(connection: PostgresConnection) -> Cursor:
         connection.execute(BEGIN_WRITE)
         locking.wait_in_thread(connection, locks)
         return connection.execute(TIME)

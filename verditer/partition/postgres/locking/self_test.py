@@ -6,12 +6,12 @@ durability and deadlines rest: a store whose database fails the test is not open
 import secrets
 
 from verditer.partition.engine import EngineUnavailable
-from verditer.partition.postgres.connection import Connection
+from verditer.partition.postgres.connection import PostgresConnection
 from verditer.partition.postgres.locking.advisory_locks import AdvisoryLocks
 from verditer.partition.postgres.locking.locks import Locking
 
 
-def check_sessions(one: Connection, other: Connection) -> None:
+def check_sessions(one: PostgresConnection, other: PostgresConnection) -> None:
     """Raises EngineUnavailable unless each connection is one session of the server, with the settings that were asked for. A
     pooler in transaction mode gives each transaction a session that happens to be free."""
     named = [(connection, secrets.token_hex(8)) for connection in (one, other)]
@@ -29,7 +29,7 @@ def check_sessions(one: Connection, other: Connection) -> None:
 _SESSION = b"SELECT current_setting('verditer.session', true), current_setting('plan_cache_mode')"
 
 
-def check_locks(one: Connection, other: Connection, locking: Locking) -> None:
+def check_locks(one: PostgresConnection, other: PostgresConnection, locking: Locking) -> None:
     """Raises EngineUnavailable. The key is random, so that processes that start together do not meet."""
     test = _LockTest(one, other, locking)
     test.check_modes()
@@ -37,7 +37,7 @@ def check_locks(one: Connection, other: Connection, locking: Locking) -> None:
 
 
 class _LockTest:
-    def __init__(self, one: Connection, other: Connection, locking: Locking) -> None:
+    def __init__(self, one: PostgresConnection, other: PostgresConnection, locking: Locking) -> None:
         self._one = one
         self._other = other
         self._locking = locking
@@ -72,7 +72,7 @@ class _LockTest:
             found = other.execute("DELETE FROM store WHERE name = %s", (name,)).rowcount
             self._expect(found == 1, "a statement after the lock did not see what was committed before it")
 
-    def _takes(self, connection: Connection, *, exclusive: bool) -> bool:
+    def _takes(self, connection: PostgresConnection, *, exclusive: bool) -> bool:
         return self._locking.is_taken(connection, (self._key, exclusive))
 
     def _expect(self, holds: bool, complaint: str) -> None:

@@ -30,7 +30,7 @@ WRITE_VERSION = ("DataServiceVersion", "1.0;")
 
 ZERO = ord("0")
 
-Item = Callable[[Entity], bytes]
+EntityRenderer = Callable[[Entity], bytes]
 encode_text: Callable[[str], bytes] = msgspec.json.Encoder().encode
 
 
@@ -218,7 +218,7 @@ def _bare_item(entity: Entity) -> bytes:
     return b"{" + _keys(entity) + _behind(document)
 
 
-def _full_item(decoded: Decoded, table: str) -> Item:
+def _full_item(decoded: Decoded, table: str) -> EntityRenderer:
     links = _links(decoded, table)
     typed = encode({f"Timestamp{ANNOTATION}": "Edm.DateTime"})[1:-1]
 
@@ -229,7 +229,7 @@ def _full_item(decoded: Decoded, table: str) -> Item:
     return item
 
 
-def _chosen_item(select: tuple[str, ...], level: str, decoded: Decoded, table: str) -> Item:
+def _chosen_item(select: tuple[str, ...], level: str, decoded: Decoded, table: str) -> EntityRenderer:
     """The selected properties, null for those that the entity does not have. Values are copied in their stored form."""
     head = {NONE: _no_head, FULL: _links(decoded, table)}.get(level, _etag_head)
     system = [(name, _SYSTEM[name]) for name in select if name in _SYSTEM]
@@ -252,7 +252,7 @@ def _chosen_item(select: tuple[str, ...], level: str, decoded: Decoded, table: s
 
 
 _decode_raw: Callable[[bytes], dict[str, Any]] = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
-_SYSTEM: dict[str, Item] = {
+_SYSTEM: dict[str, EntityRenderer] = {
     "PartitionKey": lambda entity: encode(entity.partition_key),
     "RowKey": lambda entity: encode(entity.row_key),
     "Timestamp": lambda entity: encode(datetime_text(entity.etag)),
@@ -267,7 +267,7 @@ def _etag_head(entity: Entity) -> bytes:
     return b'"odata.etag":' + encode(show_entity(entity.etag))
 
 
-def _links(decoded: Decoded, table: str) -> Item:
+def _links(decoded: Decoded, table: str) -> EntityRenderer:
     kind, base = f"{decoded.address.account}.{table}", base_of(decoded)
 
     def links(entity: Entity) -> bytes:

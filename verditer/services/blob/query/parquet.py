@@ -8,7 +8,7 @@ import pyarrow.parquet
 
 from verditer.core.errors import Code, StorageError
 from verditer.services.blob.query.records import AT, BLOCK_BYTES, ROWS_AT_ONCE
-from verditer.services.blob.query.tokens import Name, Path, Step, invalid_query
+from verditer.services.blob.query.tokens import Name, Path, PathStep, invalid_query
 from verditer.services.blob.query.values import BOOLEAN, NUMBER, OTHER, TEXT, TIMESTAMP, Expression, literal, quoted
 
 _BUFFER_BYTES = 1 << 20  # of a column, read at once; otherwise a whole column of a row group is
@@ -88,7 +88,7 @@ def _shown(sql: str, kind: Any) -> str:
     return f"CAST({sql} AS TIMESTAMP)" if pa.types.is_date(kind) else sql
 
 
-def _field(parent: Any, step: Step) -> int | None:
+def _field(parent: Any, step: PathStep) -> int | None:
     """The number of a field of a schema or a struct."""
     if not isinstance(step, Name):
         return None

@@ -46,9 +46,9 @@ class Name(NamedTuple):
     is_quoted: bool = False
 
 
-Step = Name | int | None
+PathStep = Name | int | None
 """One step of a path: a name, the number of an element, or all elements (None, only in the path of the table)."""
-Path = tuple[Step, ...]
+Path = tuple[PathStep, ...]
 
 
 def invalid_query(position: int, reason: str) -> StorageError:
@@ -118,9 +118,9 @@ class TokenReader:
             raise invalid_query(token.position, f"{what} takes a whole number.")
         return int(token.text)
 
-    def path_rest(self, *, all_elements: bool = False) -> list[Step]:
+    def path_rest(self, *, all_elements: bool = False) -> list[PathStep]:
         """`.name` and `[0]`, and in the path of the table `[*]`."""
-        steps: list[Step] = []
+        steps: list[PathStep] = []
         while True:
             if self.accept("."):
                 steps.append(self.name())

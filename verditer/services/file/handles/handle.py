@@ -18,7 +18,7 @@ import msgspec
 from verditer.core.files.oplocks import OplockLevel
 from verditer.core.names import FilePath, ShareName
 
-Node = tuple[int, int]
+NodeKey = tuple[int, int]
 """A share and a node of its tree."""
 
 INSTANCE = str(uuid.uuid4())  # of this server: its forked workers inherit it
@@ -101,7 +101,7 @@ class Handle:
 class NodeWaiter:
     """Waits until something happens to the handles of a node. It counts from its creation, so nothing is missed."""
 
-    def __init__(self, table: "HandleTable", node: Node) -> None:
+    def __init__(self, table: "HandleTable", node: NodeKey) -> None:
         self._table = table
         self._node = node
         self._happened = asyncio.Event()
@@ -138,7 +138,7 @@ class HandleTable:
         self.number = 0
         self.is_registered = False  # the owner's record was stored
         self.poll_seconds = 0.01  # between two looks at what other processes have done
-        self.waiters: dict[Node, list[NodeWaiter]] = {}
+        self.waiters: dict[NodeKey, list[NodeWaiter]] = {}
         self.listening = asyncio.Event()  # a handle has an oplock or watches a directory: other processes may send signals
         self.unclosed: list[Handle] = []  # handles whose client is gone and whose record could not be removed yet
         self.sessions: dict[int, Callable[[], None]] = {}
