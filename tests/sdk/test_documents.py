@@ -144,6 +144,23 @@ def test_a_recipe_is_yaml_and_its_probes_exist(server: Running, snippet: Snippet
         assert _flags(command) <= _known_flags()
 
 
+def test_the_manifest_fits_the_image_and_itself() -> None:
+    manifest = next(yaml.safe_load(each.text) for each in snippets("yaml") if "kind: StatefulSet" in each.text)
+    image = (ROOT / "Containerfile").read_text()
+    spec, pod = manifest["spec"], manifest["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    assert (manifest["apiVersion"], manifest["kind"]) == ("apps/v1", "StatefulSet")
+    assert spec["selector"]["matchLabels"].items() <= spec["template"]["metadata"]["labels"].items()
+    assert [each["name"] for each in container["volumeMounts"]] == [
+        each["metadata"]["name"] for each in spec["volumeClaimTemplates"]
+    ]
+    assert f"VOLUME {container['volumeMounts'][0]['mountPath']}\n" in image
+    assert f"USER {pod['securityContext']['runAsUser']}:" in image
+    probed = {container[probe]["httpGet"]["port"] for probe in ("livenessProbe", "readinessProbe")}
+    exposed = re.findall(r"\d+", re.findall(r"^EXPOSE (.*)$", image, re.MULTILINE)[0])
+    assert {str(port) for port in probed | {each["containerPort"] for each in container["ports"]}} <= set(exposed)
+
+
 def _flags(command: str) -> set[str]:
     return set(re.findall(r"(?<=\s)--[\w-]+", command))
 

@@ -1,6 +1,7 @@
 """The request log: one line for each request, as text or as JSON.
 
-Lines are collected and written a few times a second, because a write for each request costs too much.
+A line is written at once, so that the lines of several workers stand in order. When there are many, they are collected and
+written a few times a second, because a write for each request costs too much.
 """
 
 import asyncio
@@ -14,6 +15,7 @@ from verditer.serving.request_summary import RequestSummary
 
 logger = logging.getLogger("verditer")
 FLUSH_SECONDS = 0.1
+SINGLE_WRITES = 200  # within that time; one takes about a microsecond to a file or a pipe, and more to a terminal
 PIPE_CHARACTERS = 4096  # Linux writes this much to a pipe atomically (PIPE_BUF), and a line is ASCII
 
 
@@ -24,14 +26,28 @@ class RequestLog:
         self._format = {"plain": _plain, "json": _json}[style]
         self._out = out or sys.stdout
         self._lines: list[str] = []
+        self._period_ends = 0.0  # by the clock of the event loop
+        self._writes = 0  # in this period
         self._failed = False  # the output is closed or full: the server goes on without this log
 
     def record(self, request: RequestSummary) -> None:
         if self._failed:
             return
-        if not self._lines:
-            asyncio.get_running_loop().call_later(FLUSH_SECONDS, self.flush)
         self._lines.append(self._format(request))
+        if len(self._lines) > 1:
+            return  # the first of them has arranged for the writing
+        loop = asyncio.get_running_loop()
+        if pause := self._pause(loop.time()):
+            loop.call_later(pause, self.flush)
+        else:
+            self.flush()
+
+    def _pause(self, now: float) -> float:
+        """How long a line waits for others, in seconds."""
+        if now >= self._period_ends:
+            self._period_ends, self._writes = now + FLUSH_SECONDS, 0
+        self._writes += 1
+        return 0.0 if self._writes <= SINGLE_WRITES else self._period_ends - now
 
     def flush(self) -> None:
         """Write the collected lines in blocks that a pipe takes atomically: the lines of several workers must not mix."""
