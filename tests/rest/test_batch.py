@@ -97,6 +97,13 @@ def test_blobs_are_deleted_together_and_each_has_its_answer(box: Box, container:
     assert box.names() == ["b"]
 
 
+def test_the_reason_of_a_part_is_the_message(box: Box) -> None:
+    box.put("a")
+    text = submit(box, [part(box, 0, "a"), part(box, 1, "absent")]).body.decode()
+    lines = [line for line in text.split("\r\n") if line.startswith("HTTP/1.1")]
+    assert lines == ["HTTP/1.1 202 Accepted", "HTTP/1.1 404 The specified blob does not exist."]  # recorded
+
+
 def test_headers_of_a_part_are_its_own(box: Box) -> None:
     etag = box.put("a")["ETag"]
     lease = box.acquire(-1, "a")

@@ -154,11 +154,11 @@ def _parts(answers: Iterable[Response | bytes], boundary: str) -> bytes:
 
 def _answer(response: Response) -> bytes:
     assert isinstance(response.body, bytes)
-    head = head_text(response.status, response.headers)
+    head = head_text(response.status, response.headers, response.reason)
     return head.encode("latin-1", "replace") + b"\r\n" + response.body + b"\r\n"
 
 
-def head_text(status: int, headers: Iterable[tuple[str, str]]) -> str:
+def head_text(status: int, headers: Iterable[tuple[str, str]], reason: str = "") -> str:
     """A status line and headers; the caller appends the empty line."""
     lines = "".join([f"{name}: {value}\r\n" for name, value in headers])
-    return f"HTTP/1.1 {status} {_REASONS.get(status, 'Unknown')}\r\n{lines}"
+    return f"HTTP/1.1 {status} {reason or _REASONS.get(status, 'Unknown')}\r\n{lines}"
