@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.contract.files import files_on
 from tests.contract.processes import BOX, Process, process
 from tests.contract.stores import PostgresStore
 from verditer.core.names import MessageName, QueueName
@@ -75,6 +76,24 @@ async def test_a_blob_that_another_process_wrote_takes_one_trip_more(
         await other.get("first")
         await one.put("second", b"small")
         assert [await trips.of(other.get("second")) for _ in range(2)] == [2, 1]
+
+
+async def test_files(postgres: PostgresStore, trips: Trips) -> None:
+    async with files_on(postgres) as files:
+        await files.make_directory("d/")
+        await files.put("d/first", size=100)
+        await files.write("d/first", 0, b"small")
+        expected: list[tuple[int, Callable[[], Awaitable[Any]]]] = [
+            (2, lambda: files.put("d/new", size=100)),
+            (2, lambda: files.put("d/new", size=200)),  # replaces
+            (2, lambda: files.write("d/new", 0, b"small")),
+            (2, lambda: files.write("d/new", 0, b"small")),
+            (1, lambda: files.get("d/new")),
+            (2, lambda: files.rename("d/new", "d/other")),
+            (2, lambda: files.delete("d/other")),
+        ]
+        found = [await trips.of(operation()) for _, operation in expected]
+        assert found == [count for count, _ in expected]
 
 
 async def test_messages(postgres: PostgresStore, tmp_path: Path, trips: Trips) -> None:
