@@ -11,6 +11,7 @@ from tests.conftest import watched
 from tests.rest.running import Running
 from tests.smb.fuzzing import SEED
 from tests.smb.mounted import Mounted
+from tests.smb.raw import ECHO, EMPTY, RawClient
 
 
 @pytest.fixture
@@ -49,3 +50,12 @@ def mounted_again(account: Running, sdk: ShareClient) -> Iterator[Mounted]:
 def chance() -> random.Random:
     print(f"VERDITER_SMB_SEED={SEED}")  # shown when the test fails
     return random.Random(SEED)
+
+
+@pytest.fixture
+def still_serving(account: Running, sdk: ShareClient) -> Iterator[None]:
+    """After every test somebody else is served as ever."""
+    yield
+    client = RawClient(account).mounted(sdk.share_name)
+    assert client.ask(ECHO, EMPTY).status == 0
+    client.close()

@@ -9,7 +9,6 @@ import os
 import random
 import struct
 import uuid
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -41,19 +40,12 @@ from verditer.core.limits import KIB
 from verditer.smb.limits import MAX_LOGINS
 from verditer.smb.status import Status
 
+pytestmark = pytest.mark.usefixtures("still_serving")
+
 
 @pytest.fixture
 def port(account: Running) -> int:
     return account.app.servers["smb"].port
-
-
-@pytest.fixture(autouse=True)
-def still_serving(account: Running, sdk: ShareClient) -> Iterator[None]:
-    """After every test somebody else is served as ever."""
-    yield
-    client = RawClient(account).mounted(sdk.share_name)
-    assert client.ask(ECHO, EMPTY).status == 0
-    client.close()
 
 
 class Fuzzed:

@@ -6,7 +6,6 @@ import os
 import random
 import struct
 import uuid
-from collections.abc import Iterator
 
 import pytest
 from azure.storage.fileshare import ShareClient
@@ -21,8 +20,6 @@ from tests.smb.raw import (
     ALL_ONES,
     CLOSE,
     CREATE,
-    ECHO,
-    EMPTY,
     HEADER,
     IOCTL,
     IS_RELATED,
@@ -36,6 +33,8 @@ from tests.smb.raw import (
 )
 from verditer.smb.status import Status
 
+pytestmark = pytest.mark.usefixtures("still_serving")
+
 PIPE_TRANSCEIVE = 0x0011C017
 BIND = bytes.fromhex(
     "05000b03100000004800000001000000b810b810000000000100000000000100"
@@ -46,15 +45,6 @@ LIST_SHARES = bytes.fromhex(
     "0500000310000000380000000200000020000000000f00" + "00" + "00000000" + "01000000" + "01000000" + "00000200" + "00000000" * 2
     + "ffffffff" + "00000000"
 )  # fmt: skip
-
-
-@pytest.fixture(autouse=True)
-def still_serving(account: Running, sdk: ShareClient) -> Iterator[None]:
-    """After every test somebody else is served as ever."""
-    yield
-    client = RawClient(account).mounted(sdk.share_name)
-    assert client.ask(ECHO, EMPTY).status == 0
-    client.close()
 
 
 def test_changed_contexts_of_negotiate_are_answered_or_end_the_connection(account: Running, chance: random.Random) -> None:
