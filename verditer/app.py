@@ -9,7 +9,6 @@ import ssl
 import uuid
 from collections.abc import Callable, Mapping
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from verditer.config import PORTS, Config
@@ -17,23 +16,21 @@ from verditer.core.grant import Grant, Scheme
 from verditer.jobs.collect import Collector
 from verditer.jobs.copy import Copier
 from verditer.jobs.handles import HandleMonitor
-from verditer.partition.engine import Engine
-from verditer.partition.sqlite.engine import SqliteEngine
 from verditer.partition.sqlite.shared import SharedStore
-from verditer.rest.auth.oauth import Trust, authorization_uri_of, basic_trust
+from verditer.parts import engine_of, extents_of, limits_of, tls_of, trust_of
+from verditer.rest.auth.oauth import Trust
 from verditer.rest.debug_log import with_debug_log
 from verditer.rest.faults import Faults
-from verditer.rest.http.server import Handler, HttpLimits, HttpServer
+from verditer.rest.http.server import Handler, HttpServer
 from verditer.rest.outbound.sources import HttpSourceReader
 from verditer.rest.pipeline import Pipeline
-from verditer.rest.seed import Seeder
+from verditer.rest.seed import store_seeds
 from verditer.rest.service import Service
 from verditer.rest.services import SERVICES
 from verditer.rest.summary import summarized
 from verditer.rest.website import Website
 from verditer.services.context import Context
 from verditer.services.readiness import Readiness
-from verditer.services.secret import stored_secret
 from verditer.services.settings import apply_configured
 from verditer.serving.accept import WorkerConnections
 from verditer.serving.metrics import Metrics
@@ -43,9 +40,6 @@ from verditer.serving.request_summary import RequestSummary
 from verditer.serving.server import ConnectionServer
 from verditer.serving.sockets import open_all
 from verditer.serving.workers import Worker, WorkerLink, Workers
-from verditer.stream.extents import ExtentStore
-from verditer.stream.local import LocalExtents
-from verditer.stream.memory import MemoryExtents
 from verditer.web.access import Access
 from verditer.web.admin import Admin
 from verditer.web.api import Api, ServerFacts
@@ -70,10 +64,10 @@ class App:
     def __init__(self, config: Config, worker: Worker | None = None, store: SharedStore | None = None) -> None:
         self.config = config
         self.worker = worker
-        self.engine = _engine(config, worker, store)
+        self.engine = engine_of(config, worker, store)
         self.ctx = Context(
             engine=self.engine,
-            extents=_extents(config, lambda: self.engine.now()),
+            extents=extents_of(config, lambda: self.engine.now()),
             accounts=config.accounts,
             inline_limit=config.inline_limit,
             source_reader=HttpSourceReader(config.outbound),
@@ -98,20 +92,21 @@ class App:
         self.collector = Collector(self.ctx, config.collect_seconds)
 
     async def start(self) -> None:
-        tls = _tls(self.config)
+        tls = tls_of(self.config)
         if tls is not None:
             tls.set_alpn_protocols(["http/1.1"])
         await self.engine.open()
         is_first = self.worker is None or self.worker.number == 0
+        is_new = is_first and not (self.worker is not None and self.worker.restarted)
         try:
-            trust, issuer = await _trust(self.config, self.ctx)
-            if is_first and not (self.worker is not None and self.worker.restarted):
+            trust, issuer = await trust_of(self.config, self.ctx)
+            if is_new:
                 await apply_configured(self.ctx)
             await self.ctx.extents.open()
             await self.collector.start(collecting=is_first)
             await self.handle_monitor.start()
-            if is_first and not (self.worker is not None and self.worker.restarted):
-                await self._seed()
+            if is_new:
+                await store_seeds(self.ctx, self.config.seed)  # before the ports accept connections
             sockets = self.worker.sockets if self.worker is not None else open_all(self.config.ports)
             await self._start_servers(sockets, self._handlers(sockets, trust, issuer), tls)
         except BaseException:  # cancellation included: the engine's threads would keep the process alive
@@ -121,26 +116,6 @@ class App:
         loop = asyncio.get_running_loop()
         self._publishing = [loop.create_task(self.metrics.keep_published()), loop.create_task(self.feed.keep_published())]
         logger.debug("listening: %s", ", ".join(f"{name} {server.port}" for name, server in self.servers.items()))
-
-    async def _seed(self) -> None:
-        """Before the ports accept connections, so that clients find what the configuration promises."""
-        if not self.config.seed:
-            return
-        grant = Grant(scheme=Scheme.KEY)
-        pipelines = [
-            (each.name, Pipeline(self.ctx, each, observer=lambda *_: None, product_style=False, grant=grant)) for each in SERVICES
-        ]
-        for account, seed in self.config.seed.items():
-            seeder = Seeder({name: pipeline.handle for name, pipeline in pipelines}, account)
-            for service, names in (
-                ("blob", seed.containers),
-                ("queue", seed.queues),
-                ("table", seed.tables),
-                ("file", seed.shares),
-            ):
-                await seeder.names(service, names)
-            if seed.folder:
-                await seeder.folder(Path(seed.folder))
 
     def _handlers(self, sockets: Sockets, trust: Trust | None, issuer: "DevelopmentIssuer | None") -> dict[str, Handler]:
         """What answers the requests of each port."""
@@ -240,7 +215,7 @@ class App:
             self.servers[row.name] = HttpServer(
                 handlers[row.name],
                 sockets[row.name],
-                limits=_limits(self.config, row.name),
+                limits=limits_of(self.config, row.name),
                 tls=tls if row.is_encrypted else None,
                 connections=connections,
             )
@@ -317,72 +292,6 @@ class App:
         if self.log is not None:
             self.log.flush()
         logger.debug("stopped")
-
-
-def _limits(config: Config, name: str) -> HttpLimits:
-    seconds = config.keep_alive_seconds.get(name)
-    return HttpLimits() if seconds is None else HttpLimits(idle_seconds=seconds)
-
-
-def _engine(config: Config, worker: Worker | None, store: SharedStore | None) -> Engine:
-    if config.database is not None:
-        from verditer.partition.postgres.engine import PostgresEngine  # an extra: psycopg may not be installed
-
-        return PostgresEngine(config.database, locks=config.postgres_locks)
-    if worker is not None:
-        return SqliteEngine(config.location, shared=store, worker=worker.number)
-    return SqliteEngine(None if config.in_memory else config.location)
-
-
-def _extents(config: Config, now: Callable[[], int]) -> ExtentStore:
-    def new_id() -> str:
-        return f"{now():016x}{secrets.token_hex(8)}"
-
-    if config.extents is not None:
-        from verditer.stream.s3 import S3Extents  # an extra: obstore may not be installed
-
-        return S3Extents(config.extents, new_id)
-    if config.in_memory:
-        return MemoryExtents(new_id, config.memory_limit)
-    return LocalExtents(config.location / "extents", new_id)
-
-
-def _tls(config: Config) -> ssl.SSLContext | None:
-    if config.cert is None and not config.development_tls:
-        return None
-    from verditer.serving.tls import development_certificate, server_context  # importing takes 30 ms: only where it is needed
-
-    if config.cert is not None:
-        return server_context(config.cert, config.key, config.password)
-    cert, key = development_certificate(Path(config.location) / "tls")
-    return server_context(cert, key)
-
-
-async def _trust(config: Config, ctx: Context) -> tuple[Trust | None, "DevelopmentIssuer | None"]:
-    """Whose bearer tokens are accepted, and the issuer when this server signs them itself."""
-    oauth = config.oauth
-    if oauth is None:
-        return None, None
-    from verditer.rest.auth.issuer import DevelopmentIssuer, new_private_key  # imports cryptography, as TLS does
-    from verditer.rest.auth.jwks import keys_from
-
-    audiences = frozenset(oauth.audiences)
-    if oauth.mode == "development":
-        if config.database is not None:  # every node signs with the same key
-            issuer = DevelopmentIssuer(private_key=await stored_secret(ctx, "development issuer", new_private_key))
-        else:
-            issuer = DevelopmentIssuer(None if config.in_memory else config.location / "oauth")
-        return issuer.trust(audiences), issuer
-    if oauth.mode == "basic":
-        return basic_trust(audiences, allow_http=oauth.allow_http), None
-    trust = Trust(
-        keys=keys_from(oauth.jwks),
-        issuers=oauth.issuers,
-        audiences=audiences,
-        authorization_uri=authorization_uri_of(oauth.issuers[0]),
-        allow_http=oauth.allow_http,
-    )
-    return trust, None
 
 
 async def run(

@@ -33,28 +33,11 @@ AZURITE_FILES = ("__azurite_db_blob__.json", "__azurite_db_queue__.json", "__azu
 
 def config_from(flags: argparse.Namespace) -> Config:
     given = vars(flags)
-    if "loose" in given:
-        print(
-            "verditer: --loose has no effect: headers that are not supported are ignored, and wrong ones are always refused",
-            file=sys.stderr,
-        )
+    _say_what_has_no_effect(given)
     _check_location(given)
-    if os.environ.get("AZURITE_DB"):
-        print("verditer: AZURITE_DB has no effect; --database names a PostgreSQL database", file=sys.stderr)
-    if "extentMemoryLimit" in given and "inMemoryPersistence" not in given:
-        raise ValueError("--extentMemoryLimit needs --inMemoryPersistence")
-    if ("key" in given or "pwd" in given) and "cert" not in given:
-        raise ValueError("--key and --pwd need --cert")
-    if "database" in given and "inMemoryPersistence" in given:
-        raise ValueError("--database and --inMemoryPersistence exclude each other")
-    if "database" in given:
-        database_parts(given["database"])
-    if "extents" in given and "database" not in given:
-        raise ValueError("--extents needs --database: the embedded store keeps everything in one folder")
-    if "postgres_locks" in given and "database" not in given:
-        raise ValueError("--postgres-locks needs --database")
-    file = settings_file(given.get("config"))
+    _check_combinations(given)
     _check_workers(given)
+    file = settings_file(given.get("config"))
     settings: dict[str, Any] = {
         "in_memory": given.get("inMemoryPersistence", False),
         "memory_limit": int(given["extentMemoryLimit"] * MIB) if "extentMemoryLimit" in given else None,
@@ -68,23 +51,52 @@ def config_from(flags: argparse.Namespace) -> Config:
         "accounts": with_settings(_accounts(), file, os.environ),
         "extents": extents_location(given["extents"], file) if "extents" in given else None,
     }
-    same = (
-        "location",
-        "database",
-        "postgres_locks",
-        "cert",
-        "key",
-        "development_tls",
-        "silent",
-        "debug",
-        "log_format",
-        "test_control",
-        "workers",
-        "smb_encryption",
-    )
-    settings |= {name: given[name] for name in same if name in given}
+    settings |= {name: given[name] for name in _SAME if name in given}
     ports = _ports(given)
     return Config(**settings, ports=ports, oauth=_oauth(given, ports))
+
+
+# Flags that are fields of the Config.
+_SAME = (
+    "location",
+    "database",
+    "postgres_locks",
+    "cert",
+    "key",
+    "development_tls",
+    "silent",
+    "debug",
+    "log_format",
+    "test_control",
+    "workers",
+    "smb_encryption",
+)
+
+
+def _say_what_has_no_effect(given: dict[str, Any]) -> None:
+    if "loose" in given:
+        _say("--loose has no effect: headers that are not supported are ignored, and wrong ones are always refused")
+    if os.environ.get("AZURITE_DB"):
+        _say("AZURITE_DB has no effect; --database names a PostgreSQL database")
+
+
+def _say(text: str) -> None:
+    print(f"verditer: {text}", file=sys.stderr)
+
+
+def _check_combinations(given: dict[str, Any]) -> None:
+    if "extentMemoryLimit" in given and "inMemoryPersistence" not in given:
+        raise ValueError("--extentMemoryLimit needs --inMemoryPersistence")
+    if ("key" in given or "pwd" in given) and "cert" not in given:
+        raise ValueError("--key and --pwd need --cert")
+    if "database" in given and "inMemoryPersistence" in given:
+        raise ValueError("--database and --inMemoryPersistence exclude each other")
+    if "database" in given:
+        database_parts(given["database"])
+    if "extents" in given and "database" not in given:
+        raise ValueError("--extents needs --database: the embedded store keeps everything in one folder")
+    if "postgres_locks" in given and "database" not in given:
+        raise ValueError("--postgres-locks needs --database")
 
 
 def _drain_seconds(seconds: float) -> float:

@@ -167,7 +167,7 @@ def test_a_mistake_in_the_file_is_named(tmp_path: Path, text: str, complaint: st
 
 
 def test_a_file_that_is_not_there_and_an_account_that_is_not_known_are_mistakes(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="No such file"):
+    with pytest.raises(ValueError, match="cannot be read: no such file"):
         read_settings_file(tmp_path / "nothing.toml")
     with pytest.raises(ValueError, match="no account 'nobody'"):
         with_settings(development_accounts(), SettingsFile(accounts={"nobody": SettingsChange()}), {})
@@ -188,7 +188,7 @@ def test_the_command_line_finds_the_file(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.delenv("VERDITER_CONFIG")
     write(tmp_path, "[defaults]\nblob_soft_delete_days = 3\n")
     assert settings() == {"blob_soft_delete_days": 3}
-    with pytest.raises(ValueError, match="No such file"):
+    with pytest.raises(ValueError, match="cannot be read: no such file"):
         settings("--config", "nothing.toml")
 
 

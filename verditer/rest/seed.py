@@ -9,9 +9,14 @@ from collections.abc import AsyncIterator, Iterable, Mapping
 from pathlib import Path
 from urllib.parse import quote, unquote
 
+from verditer.config import Seed
 from verditer.core.errors import Code, StorageError
+from verditer.core.grant import Grant, Scheme
 from verditer.rest.http.message import Request, Response
 from verditer.rest.http.server import Handler
+from verditer.rest.pipeline import Pipeline
+from verditer.rest.services import SERVICES
+from verditer.services.context import Context
 
 PIECE_BYTES = 1 << 20
 _RANGE_BYTES = 4 << 20
@@ -20,6 +25,22 @@ _EXISTS = (409, 412)
 
 class SeedError(ValueError):
     """Something in the seed cannot be stored; the text says what and why."""
+
+
+async def store_seeds(ctx: Context, seeds: Mapping[str, Seed]) -> None:
+    """`seeds` is by account."""
+    if not seeds:
+        return
+    grant = Grant(scheme=Scheme.KEY)
+    handlers = {
+        each.name: Pipeline(ctx, each, observer=lambda *_: None, product_style=False, grant=grant).handle for each in SERVICES
+    }
+    for account, seed in seeds.items():
+        seeder = Seeder(handlers, account)
+        for service, names in (("blob", seed.containers), ("queue", seed.queues), ("table", seed.tables), ("file", seed.shares)):
+            await seeder.names(service, names)
+        if seed.folder:
+            await seeder.folder(Path(seed.folder))
 
 
 class Seeder:
