@@ -281,6 +281,22 @@ def test_records_of_csv_may_differ_in_length() -> None:
     assert ask("SELECT * FROM BlobStorage", data, HEADERS, LINES)[0].splitlines()[-1] == '{"a":"4","b":"5","_3":"6"}'
 
 
+def test_half_of_a_surrogate_pair_becomes_the_replacement_character() -> None:
+    data = b'{"a": ["\\ud83d", {"\\uDE00": "\\ud83d\\ude00"}]}\n{"a": [1]}\n'
+    assert ask("SELECT a[0] AS x FROM BlobStorage", data, JSON, TEXT)[0] == "\ufffd\n1\n"
+    assert ask("SELECT a FROM BlobStorage", data, JSON, LINES)[0].splitlines()[0] == '{"a":["\ufffd",{"\ufffd":"\U0001f600"}]}'
+    assert ask("SELECT * FROM BlobStorage[*].a[*]", data, JSON, LINES)[0] == (
+        '{"_1":"\ufffd"}\n{"\ufffd":"\U0001f600"}\n{"_1":1}\n'
+    )
+
+
+def test_a_column_without_a_name_has_a_number() -> None:
+    assert ask("SELECT _1, b FROM BlobStorage", b",b\n0,x\n", HEADERS, LINES)[0] == '{"_1":"0","b":"x"}\n'
+    file = io.BytesIO()
+    pyarrow.parquet.write_table(pa.table([pa.array([1]), pa.array([2])], names=["a", ""]), file)
+    assert ask("SELECT * FROM BlobStorage", file.getvalue(), Input(parquet=True), LINES)[0] == '{"a":1,"_2":2}\n'
+
+
 def test_separators_quotes_and_escapes_of_csv() -> None:
     dotted = Delimited(column_separator=".", record_separator="!", has_headers=True)
     data = b"100.200.300.400!150.250.350.450!180.280.380.480!"

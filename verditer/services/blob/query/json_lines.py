@@ -188,6 +188,8 @@ def _decoded(text: _JsonText) -> tuple[Any, int] | None:
         raise _unexpected(text, text.start, "'{', or '['")
     try:
         record, end = _DECODER.raw_decode(text.text, text.start)
+        if _SURROGATE.search(text.text, text.start, end):
+            record = _whole_characters(record)
     except json.JSONDecodeError as error:
         inside = error.pos - text.start
         may_go_on = error.msg.startswith("Unterminated") or error.pos >= len(text.text) - _PARTIAL
@@ -201,6 +203,21 @@ def _decoded(text: _JsonText) -> tuple[Any, int] | None:
     if end - text.start > MAX_RECORD_BYTES:
         raise too_large(text.at)
     return record, end
+
+
+_SURROGATE = re.compile(r"\\u[dD][89abAB]")  # an escape, which may be half of a pair
+_HALF = re.compile("[\ud800-\udfff]")
+
+
+def _whole_characters(value: Any) -> Any:
+    """Half of a surrogate pair has no UTF-8; it becomes the replacement character."""
+    if isinstance(value, str):
+        return _HALF.sub("\ufffd", value)
+    if isinstance(value, list):
+        return [_whole_characters(each) for each in value]
+    if isinstance(value, dict):
+        return {_whole_characters(name): _whole_characters(each) for name, each in value.items()}
+    return value
 
 
 def _unexpected(text: _JsonText, at: int, expected: str | None) -> QueryFault:

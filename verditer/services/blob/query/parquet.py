@@ -22,7 +22,9 @@ class ParquetRows:
             raise StorageError(Code.InvalidInput, message="The blob is not a Parquet file.") from error
         self._schema = pa.schema([(field.name, _plain(field.type)) for field in self._source.schema_arrow])
         self._used: set[int] = set()
-        shown = [f"{_shown(_column(at), field.type)} AS {quoted(field.name)}" for at, field in enumerate(self._schema)]
+        shown = [
+            f"{_shown(_column(at), field.type)} AS {quoted(field.name or f'_{at + 1}')}" for at, field in enumerate(self._schema)
+        ]
         self.star = ", ".join(shown)
 
     def resolve(self, path: Path, position: int) -> Expression:
