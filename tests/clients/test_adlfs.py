@@ -14,8 +14,8 @@ COPY = "import fsspec, sys; fsspec.filesystem('abfs', connection_string=sys.argv
 
 def test_files_are_written_read_found_and_removed(account: Account, container: ContainerClient, tmp_path: Path) -> None:
     tree = make_tree(tmp_path / "tree", prefix=len("tree/"))
-    story = Path(__file__).with_name("adlfs_story.py")
-    run(ADLFS, story, account.connection_string, container.container_name, tmp_path / "tree", tmp_path / "back")
+    scenario = Path(__file__).with_name("adlfs_scenario.py")
+    run(ADLFS, scenario, account.connection_string, container.container_name, tmp_path / "tree", tmp_path / "back")
     assert read_tree(tmp_path / "back") == tree
     assert contents(container) == {f"tree/{name}": data for name, data in tree.items()} | {
         "other/x.bin": b"content of other/x.bin"

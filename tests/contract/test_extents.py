@@ -44,11 +44,11 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> ExtentStore:
     return made
 
 
-def run(store: ExtentStore, story: Callable[[], Awaitable[None]]) -> None:
+def run(store: ExtentStore, scenario: Callable[[], Awaitable[None]]) -> None:
     async def whole() -> None:
         await store.open()
         try:
-            await story()
+            await scenario()
         finally:
             await store.close()
 
@@ -87,51 +87,51 @@ async def listed(store: ExtentStore) -> dict[str, int]:
     ],
 )
 def test_what_was_written_reads_back_at_any_offset(store: ExtentStore, offset: int, length: int) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         extent = await put(store, [LARGE[:5], LARGE[5:70_000]], LARGE[70_000:])
         assert await get(store, extent, offset, length) == LARGE[offset : offset + length]
 
-    run(store, story)
+    run(store, scenario)
 
 
 def test_a_read_comes_in_pieces_of_bounded_size(store: ExtentStore) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         extent = await put(store, LARGE)
         sizes = [len(piece) async for piece in store.read(extent, 0, len(LARGE))]
         assert sizes == [PIECE_BYTES] * 3 + [12_345]
 
-    run(store, story)
+    run(store, scenario)
 
 
 def test_an_empty_extent_exists(store: ExtentStore) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         extent = await put(store)
         assert await get(store, extent, 0, 0) == b""
         assert await listed(store) == {extent: 0}
 
-    run(store, story)
+    run(store, scenario)
 
 
 @pytest.mark.parametrize(("offset", "length"), [(0, 101), (100, 1), (5000, 1), (50, 2 * PIECE_BYTES)])
 def test_a_read_past_the_end_is_missing_before_any_piece(store: ExtentStore, offset: int, length: int) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         pieces = store.read(await put(store, bytes(100)), offset, length)
         with pytest.raises(ExtentMissing):
             await anext(pieces)
 
-    run(store, story)
+    run(store, scenario)
 
 
 def test_an_absent_extent_is_missing(store: ExtentStore) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         with pytest.raises(ExtentMissing):
             await get(store, ids()(), 0, 1)
 
-    run(store, story)
+    run(store, scenario)
 
 
 def test_a_deleted_extent_is_gone_and_deleting_again_is_fine(store: ExtentStore) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         kept, gone = await put(store, b"kept"), await put(store, b"gone")
         await store.delete(gone)
         await store.delete(gone)
@@ -139,22 +139,22 @@ def test_a_deleted_extent_is_gone_and_deleting_again_is_fine(store: ExtentStore)
         with pytest.raises(ExtentMissing):
             await get(store, gone, 0, 4)
 
-    run(store, story)
+    run(store, scenario)
 
 
 def test_deleting_an_extent_does_not_break_a_read_that_has_begun(store: ExtentStore) -> None:  # race G1
-    async def story() -> None:
+    async def scenario() -> None:
         extent = await put(store, LARGE)
         pieces = store.read(extent, 0, len(LARGE))
         first = await anext(pieces)
         await store.delete(extent)
         assert first + b"".join([piece async for piece in pieces]) == LARGE
 
-    run(store, story)
+    run(store, scenario)
 
 
 def test_an_extent_is_writing_until_it_commits_or_aborts(store: ExtentStore) -> None:  # race G1
-    async def story() -> None:
+    async def scenario() -> None:
         first, second = store.new(), store.new()
         assert store.is_writing(first.id)
         assert store.is_writing(second.id)
@@ -166,42 +166,42 @@ def test_an_extent_is_writing_until_it_commits_or_aborts(store: ExtentStore) -> 
         assert not store.is_writing(first.id)
         assert not store.is_writing(second.id)
 
-    run(store, story)
+    run(store, scenario)
 
 
 def test_an_aborted_extent_leaves_nothing(store: ExtentStore) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         writer = store.new()
         await writer.write(LARGE)
         await writer.abort()
         await writer.abort()
         assert await listed(store) == {}
 
-    run(store, story)
+    run(store, scenario)
 
 
 def test_an_abort_after_the_commit_takes_the_bytes_back(store: ExtentStore) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         writer = store.new()
         await writer.write(b"bytes")
         await writer.commit()
         await writer.abort()
         assert await listed(store) == {}
 
-    run(store, story)
+    run(store, scenario)
 
 
 def test_many_writers_at_once_keep_apart(store: ExtentStore) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         bodies = [bytes([number]) * (10_000 + number) for number in range(40)]
         extents = await asyncio.gather(*(put(store, body[:5000], [body[5000:]]) for body in bodies))
         assert await asyncio.gather(*(get(store, e, 0, len(b)) for e, b in zip(extents, bodies, strict=True))) == bodies
 
-    run(store, story)
+    run(store, scenario)
 
 
 def test_a_reader_that_stops_early_holds_nothing_open(store: ExtentStore) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         extent = await put(store, LARGE)
         before = open_files()
         for _ in range(20):
@@ -211,11 +211,11 @@ def test_a_reader_that_stops_early_holds_nothing_open(store: ExtentStore) -> Non
         await store.close()  # waits for what the threads still do
         assert open_files() == before
 
-    run(store, story)
+    run(store, scenario)
 
 
 def test_a_reader_may_outlive_its_store(store: ExtentStore) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         before = open_files()
         pieces = store.read(await put(store, LARGE), 0, len(LARGE))
         await anext(pieces)
@@ -223,7 +223,7 @@ def test_a_reader_may_outlive_its_store(store: ExtentStore) -> None:
         await pieces.aclose()  # type: ignore[attr-defined]
         assert open_files() == before
 
-    run(store, story)
+    run(store, scenario)
 
 
 def open_files(folder: Path | str = "") -> list[str]:
@@ -244,7 +244,7 @@ def test_memory_has_no_files() -> None:
 def test_memory_refuses_what_would_pass_its_limit_and_goes_on() -> None:
     store = MemoryExtents(ids(), limit_bytes=100)
 
-    async def story() -> None:
+    async def scenario() -> None:
         kept = await put(store, bytes(60))
         writer = store.new()
         await writer.write(bytes(30))
@@ -257,7 +257,7 @@ def test_memory_refuses_what_would_pass_its_limit_and_goes_on() -> None:
         await store.delete(kept)
         await put(store, bytes(60))
 
-    run(store, story)
+    run(store, scenario)
 
 
 # files on a disk
@@ -271,7 +271,7 @@ def test_a_stretch_can_be_copied_from_its_file(tmp_path: Path) -> None:
         copied.extend(os.pread(file, min(count, 500_000), offset))
         return min(count, 500_000)
 
-    async def story() -> None:
+    async def scenario() -> None:
         extent = await put(store, LARGE)
         file = store.file(extent, 13, 2 * PIECE_BYTES)
         await file.copy(take)
@@ -284,13 +284,13 @@ def test_a_stretch_can_be_copied_from_its_file(tmp_path: Path) -> None:
         file.close()
         assert open_files(tmp_path) == []
 
-    run(store, story)
+    run(store, scenario)
 
 
 def test_what_was_read_a_moment_ago_is_read_again_without_waiting(tmp_path: Path) -> None:
     store = local(tmp_path)
 
-    async def story() -> None:
+    async def scenario() -> None:
         extent = await put(store, LARGE)
         assert store.read_now(extent, 0, 10) is None
         assert await get(store, extent, 5, 4096) == LARGE[5:4101]
@@ -302,7 +302,7 @@ def test_what_was_read_a_moment_ago_is_read_again_without_waiting(tmp_path: Path
         assert store.read_now(extent, 0, 10) is None
         assert open_files(tmp_path) == []
 
-    run(store, story)
+    run(store, scenario)
 
 
 def test_files_that_were_read_are_closed_after_a_while_and_are_never_too_many(
@@ -312,7 +312,7 @@ def test_files_that_were_read_are_closed_after_a_while_and_are_never_too_many(
     monkeypatch.setattr(open_files_module, "MAX_FILES", 3)
     store = local(tmp_path)
 
-    async def story() -> None:
+    async def scenario() -> None:
         extents = [await put(store, bytes([number]) * 100) for number in range(8)]
         assert await asyncio.gather(*(get(store, extent, 0, 100) for extent in extents)) == [bytes([n]) * 100 for n in range(8)]
         assert len(open_files(tmp_path)) <= 3
@@ -320,7 +320,7 @@ def test_files_that_were_read_are_closed_after_a_while_and_are_never_too_many(
             await asyncio.sleep(0)
         assert open_files(tmp_path) == []
 
-    run(store, story)
+    run(store, scenario)
 
 
 @pytest.mark.parametrize(("offset", "length"), [(0, 101), (100, 1)])
@@ -330,7 +330,7 @@ def test_a_file_that_is_too_short_is_missing_before_anything_is_copied(tmp_path:
     def take(*_: int) -> int:
         raise AssertionError("there is nothing to take")
 
-    async def story() -> None:
+    async def scenario() -> None:
         for extent in (await put(store, bytes(100)), ids()()):
             file = store.file(extent, offset, length)
             with pytest.raises(ExtentMissing):
@@ -339,7 +339,7 @@ def test_a_file_that_is_too_short_is_missing_before_anything_is_copied(tmp_path:
         await store.close()
         assert open_files(tmp_path) == []
 
-    run(store, story)
+    run(store, scenario)
 
 
 def replace_below(patch: pytest.MonkeyPatch, folder: Path, call: str, replacement: Callable[..., Any]) -> None:
@@ -368,7 +368,7 @@ def test_commit_returns_after_the_file_and_then_its_folder_are_synced(tmp_path: 
         replace_below(monkeypatch, tmp_path, call, recorded(getattr(os, call)))
     store = local(tmp_path)
 
-    async def story() -> None:
+    async def scenario() -> None:
         assert synced == [str(tmp_path / "extents"), str(tmp_path)]  # the names of the shards and of their folder
         writer = store.new()
         await writer.write(b"bytes")
@@ -376,7 +376,7 @@ def test_commit_returns_after_the_file_and_then_its_folder_are_synced(tmp_path: 
         shard = tmp_path / "extents" / writer.id[16:18]
         assert synced[2:] == [str(shard / writer.id), str(shard)]
 
-    run(store, story)
+    run(store, scenario)
 
 
 def test_a_commit_whose_sync_fails_fails_and_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -386,7 +386,7 @@ def test_a_commit_whose_sync_fails_fails_and_leaves_nothing(tmp_path: Path, monk
 
     store = local(tmp_path)
 
-    async def story() -> None:
+    async def scenario() -> None:
         writer = store.new()
         await writer.write(b"bytes")
         replace_below(monkeypatch, tmp_path, "fdatasync", broken)
@@ -395,18 +395,18 @@ def test_a_commit_whose_sync_fails_fails_and_leaves_nothing(tmp_path: Path, monk
         assert await listed(store) == {}
         assert not store.is_writing(writer.id)
 
-    run(store, story)
+    run(store, scenario)
 
 
 def test_files_and_folders_are_for_the_owner_alone(tmp_path: Path) -> None:
     store = local(tmp_path)
 
-    async def story() -> None:
+    async def scenario() -> None:
         extent = await put(store, b"bytes")
         shard = tmp_path / "extents" / extent[16:18]
         assert [stat.S_IMODE(path.stat().st_mode) for path in (shard.parent, shard, shard / extent)] == [0o700, 0o700, 0o600]
 
-    run(store, story)
+    run(store, scenario)
 
 
 def test_a_store_opened_again_lists_what_was_committed_and_what_was_interrupted(tmp_path: Path) -> None:
@@ -435,22 +435,22 @@ def test_a_store_opened_again_lists_what_was_committed_and_what_was_interrupted(
 def test_a_file_that_is_no_extent_is_not_listed(tmp_path: Path) -> None:
     store = local(tmp_path)
 
-    async def story() -> None:
+    async def scenario() -> None:
         extent = await put(store, b"bytes")
         (tmp_path / "extents" / extent[16:18] / "notes.txt").write_text("not ours")
         assert await listed(store) == {extent: 5}
 
-    run(store, story)
+    run(store, scenario)
 
 
 def test_a_name_that_is_no_id_never_becomes_a_path(tmp_path: Path) -> None:
     store = local(tmp_path)
 
-    async def story() -> None:
+    async def scenario() -> None:
         with pytest.raises(AssertionError):
             await store.delete("../" * 10 + "ab")
 
-    run(store, story)
+    run(store, scenario)
 
 
 @pytest.mark.parametrize("reason", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG])
@@ -467,7 +467,7 @@ def test_a_full_disk_refuses_leaves_nothing_and_the_next_write_works(
 
     store = local(tmp_path)
 
-    async def story() -> None:
+    async def scenario() -> None:
         writer = store.new()
         with monkeypatch.context() as disk:
             replace_below(disk, tmp_path, call, full)
@@ -479,7 +479,7 @@ def test_a_full_disk_refuses_leaves_nothing_and_the_next_write_works(
         await writer.abort()
         assert await get(store, await put(store, LARGE), 0, len(LARGE)) == LARGE
 
-    run(store, story)
+    run(store, scenario)
 
 
 def test_a_refusal_by_the_kernel_in_the_middle_of_a_write_leaves_nothing(tmp_path: Path) -> None:
@@ -492,21 +492,21 @@ def _write_with_limited_file_size(tmp_path: Path) -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
     store = local(tmp_path)
 
-    async def story() -> None:
+    async def scenario() -> None:
         with pytest.raises(StorageError) as refused:
             await put(store, bytes(700_000), bytes(700_000))
         assert refused.value.code is Code.InsufficientStorage
         assert await listed(store) == {}
         await put(store, bytes(1 << 20))
 
-    run(store, story)
+    run(store, scenario)
 
 
 def test_an_abort_waits_for_the_write_whose_caller_was_cancelled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # race G2: closing the file under a running write would let the write land in whatever is opened next
     store = local(tmp_path)
 
-    async def story() -> None:
+    async def scenario() -> None:
         loop = asyncio.get_running_loop()
         begun, go_on = asyncio.Event(), asyncio.Event()
         write = os.write
@@ -540,4 +540,4 @@ def test_an_abort_waits_for_the_write_whose_caller_was_cancelled(tmp_path: Path,
         assert results == [5]
         assert await listed(store) == {}
 
-    run(store, story)
+    run(store, scenario)

@@ -102,7 +102,7 @@ async def test_a_lease_is_acquired_beside_readers_only(store: Store, access: Fil
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
-async def test_a_pending_delete_is_told_as_such_until_it_is_taken_back(store: Store, operation: str) -> None:
+async def test_a_pending_delete_is_reported_as_such_until_it_is_taken_back(store: Store, operation: str) -> None:
     # contract F3
     async with files_on(store) as files:
         await files.put("file", b"data")

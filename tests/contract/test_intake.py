@@ -60,11 +60,11 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> ExtentStore:
     return made
 
 
-def run(store: ExtentStore, story: Callable[[], Awaitable[None]]) -> None:
+def run(store: ExtentStore, scenario: Callable[[], Awaitable[None]]) -> None:
     async def whole() -> None:
         await store.open()
         try:
-            await story()
+            await scenario()
         finally:
             await store.close()
 
@@ -89,14 +89,14 @@ async def leftovers(store: ExtentStore) -> list[str]:
 @pytest.mark.parametrize("pieces", [[], [b"a"], [b"ab", b"c"], [bytes(INLINE)], [b"x"] * INLINE])
 @pytest.mark.parametrize("known", [True, False])
 def test_a_small_body_stays_in_hand(store: ExtentStore, pieces: list[bytes], known: bool) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         body = b"".join(pieces)
         md5, crc64 = digest(body)
         received = await take(store, Fake(pieces, len(body) if known else None))
         assert received == Received(size=len(body), md5=md5, crc64=crc64, inline=body, extent=None)
         assert await leftovers(store) == []
 
-    run(store, story)
+    run(store, scenario)
 
 
 def test_a_small_body_asks_for_no_task_and_no_thread(store: ExtentStore) -> None:
@@ -109,7 +109,7 @@ def test_a_small_body_asks_for_no_task_and_no_thread(store: ExtentStore) -> None
 @pytest.mark.parametrize("piece_bytes", [len(LARGE), 65_536, 1_000_003])
 @pytest.mark.parametrize("known", [True, False])
 def test_a_large_body_becomes_an_extent(store: ExtentStore, piece_bytes: int, known: bool) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         md5, crc64 = digest(LARGE)
         received = await take(store, Fake(cut(LARGE, piece_bytes), len(LARGE) if known else None))
         assert received.extent is not None
@@ -117,49 +117,49 @@ def test_a_large_body_becomes_an_extent(store: ExtentStore, piece_bytes: int, kn
         assert b"".join([piece async for piece in store.read(received.extent, 0, received.size)]) == LARGE
         assert not store.is_writing(received.extent)
 
-    run(store, story)
+    run(store, scenario)
 
 
 def test_one_byte_more_than_inline_is_an_extent(store: ExtentStore) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         received = await take(store, Fake([bytes(INLINE), b"x"]))
         assert received.inline is None
         assert received.extent is not None
         assert await leftovers(store) == [received.extent]
 
-    run(store, story)
+    run(store, scenario)
 
 
 def test_a_body_known_to_be_too_large_is_refused_before_a_byte_is_read(store: ExtentStore) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         source = Fake([bytes(101)], 101)
         refused = await refusal(store, source, limit=100)
         assert (refused.code, refused.details) == (Code.RequestBodyTooLarge, Limit(100))
         assert source.reads == 0
 
-    run(store, story)
+    run(store, scenario)
 
 
 @pytest.mark.parametrize("limit", [500, INLINE, INLINE + 1, 2_000_000, len(LARGE) - 1])
 def test_a_body_that_turns_out_too_large_is_refused_and_leaves_nothing(store: ExtentStore, limit: int) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         refused = await refusal(store, Fake(cut(LARGE, 65_536)), limit=limit)
         assert (refused.code, refused.details) == (Code.RequestBodyTooLarge, Limit(limit))
 
-    run(store, story)
+    run(store, scenario)
 
 
 @pytest.mark.parametrize("body", [b"small", LARGE])
 def test_a_body_of_exactly_the_limit_is_taken(store: ExtentStore, body: bytes) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         assert (await take(store, Fake(cut(body, 65_536)), limit=len(body))).size == len(body)
 
-    run(store, story)
+    run(store, scenario)
 
 
 @pytest.mark.parametrize("body", [b"", b"small", LARGE])
 def test_checksums_are_compared_and_a_mismatch_leaves_nothing(store: ExtentStore, body: bytes) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         md5, crc64 = digest(body)
         refused = await refusal(store, Fake([body]), expected=Checksums(md5=bytes(16)))
         assert refused.code is Code.Md5Mismatch
@@ -169,23 +169,23 @@ def test_checksums_are_compared_and_a_mismatch_leaves_nothing(store: ExtentStore
         assert refused.details == Digests(b"12345678", crc64)
         assert (await take(store, Fake([body]), expected=Checksums(md5=md5, crc64=crc64))).size == len(body)
 
-    run(store, story)
+    run(store, scenario)
 
 
 @pytest.mark.parametrize("arrived", [0, 10, INLINE + 1, 1_500_000, len(LARGE)])
 def test_a_client_that_goes_away_leaves_nothing_and_the_next_is_served(store: ExtentStore, arrived: int) -> None:  # race G2
-    async def story() -> None:
+    async def scenario() -> None:
         with pytest.raises(Gone):
             await take(store, Fake([*cut(LARGE[:arrived], 65_536), Gone()], len(LARGE)))
         assert await leftovers(store) == []
         assert (await take(store, Fake([LARGE], len(LARGE)))).md5 == digest(LARGE)[0]
 
-    run(store, story)
+    run(store, scenario)
 
 
 @pytest.mark.parametrize("arrived", [10, INLINE + 1, 1_500_000])
 def test_a_cancelled_request_leaves_nothing(store: ExtentStore, arrived: int) -> None:  # race G2
-    async def story() -> None:
+    async def scenario() -> None:
         waiting = asyncio.Event()
 
         class Stalled(asyncio.Event):
@@ -200,22 +200,22 @@ def test_a_cancelled_request_leaves_nothing(store: ExtentStore, arrived: int) ->
             await receiving
         assert await leftovers(store) == []
 
-    run(store, story)
+    run(store, scenario)
 
 
 def test_a_store_without_room_refuses_and_leaves_nothing() -> None:
     numbers = count(1)
     store = MemoryExtents(lambda: f"{next(numbers):032x}", limit_bytes=2_000_000)
 
-    async def story() -> None:
+    async def scenario() -> None:
         assert (await refusal(store, Fake(cut(LARGE, 65_536), len(LARGE)))).code is Code.InsufficientStorage
         assert (await take(store, Fake([LARGE[:2_000_000]]))).size == 2_000_000
 
-    run(store, story)
+    run(store, scenario)
 
 
 def test_receiving_never_runs_more_than_a_batch_ahead_of_the_disk(store: ExtentStore) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         arrived = stored = furthest = 0
 
         def pieces() -> Iterable[bytes]:
@@ -244,4 +244,4 @@ def test_receiving_never_runs_more_than_a_batch_ahead_of_the_disk(store: ExtentS
         assert stored == len(LARGE) * 8
         assert furthest <= 2 * (intake.AHEAD_BYTES + 65_536)
 
-    run(store, story)
+    run(store, scenario)

@@ -95,7 +95,7 @@ def refuse_if_there(tx: Transaction) -> None:
         raise LookupError
 
 
-async def test_nobody_is_told_of_a_commit_before_it_is_synced(workers: WorkersStore, disk: Disk) -> None:  # contract G6
+async def test_nobody_is_notified_of_a_commit_before_it_is_synced(workers: WorkersStore, disk: Disk) -> None:  # contract G6
     async with both(workers, disk) as (one, other):
         disk.shut()
         write = asyncio.ensure_future(one.write([SCOPE], setting("a")))

@@ -244,7 +244,7 @@ async def test_a_break_and_its_acknowledgement_cross_processes(store: Store) -> 
         assert holder.breaks == [II]
 
 
-async def test_changes_are_told_to_those_who_watch_also_in_another_process(store: Store) -> None:
+async def test_changes_are_reported_to_watchers_also_in_another_process(store: Store) -> None:
     async with files_on(store) as here:
         await here.make_directory("d/")
         listener = Listener()

@@ -218,7 +218,7 @@ def through(proxy: TcpProxy, postgres: PostgresStore) -> str:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small disk needs root")
-async def test_a_full_disk_is_told_as_such_and_reads_go_on(postgres: PostgresStore) -> None:
+async def test_a_full_disk_is_reported_as_such_and_reads_go_on(postgres: PostgresStore) -> None:
     """The tables are on a disk of 16 MB, the write-ahead log is elsewhere."""
     name = conninfo_to_dict(postgres.conninfo)["dbname"]
     with small_disk() as disk:

@@ -57,7 +57,7 @@ def test_the_shortest_and_the_longest_names_are_names(client: Client, name: str)
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
-def test_the_properties_tell_everything_about_a_container(absent: Box, method: str) -> None:
+def test_the_properties_show_everything_about_a_container(absent: Box, method: str) -> None:
     created = absent.container("PUT", headers={"x-ms-meta-MyName": "value", "x-ms-blob-public-access": "blob"})
     reply = absent.container(method)
     assert reply.status == 200

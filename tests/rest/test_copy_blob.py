@@ -58,7 +58,7 @@ def listed(box: Box, query: Mapping[str, str]) -> dict[str, str]:
     raise AssertionError("it is not listed")
 
 
-def test_a_listing_tells_of_copies_when_asked(box: Box) -> None:
+def test_a_listing_shows_copies_when_asked(box: Box) -> None:
     box.put("source", b"hello")
     reply = copy(box, url(box))
     shown = listed(box, {"include": "copy"})

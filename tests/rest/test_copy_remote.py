@@ -266,7 +266,7 @@ def test_many_copies_wait_for_their_turn(box: Box, source: Elsewhere) -> None:
     ("status", "code", "answer"),
     [(403, "AuthenticationFailed", 403), (404, "BlobNotFound", 404), (409, "BlobArchived", 409), (302, "Found", 409)],
 )
-def test_the_refusal_of_the_source_is_told(box: Box, source: Elsewhere, form: Form, status: int, code: str, answer: int) -> None:
+def test_the_refusal_of_the_source_is_shown(box: Box, source: Elsewhere, form: Form, status: int, code: str, answer: int) -> None:
     body = b"<Error><Code>X</Code><Message>Not for you.</Message></Error>"
     address = source.add("file", File(body, {"x-ms-error-code": code, "Location": "http://127.0.0.1:1/"}, status=status))
     reply = form(box, address)

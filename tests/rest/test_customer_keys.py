@@ -222,7 +222,7 @@ def test_a_key_that_is_not_whole_is_refused(
 SCOPE = "x-ms-encryption-scope"
 
 
-def test_a_scope_of_the_account_is_recorded_and_told(box: Box) -> None:
+def test_a_scope_of_the_account_is_recorded_and_reported(box: Box) -> None:
     with settled(box.server, encryption_scopes=["finance", "other"]):
         assert box.put(headers={SCOPE: "unknown"}).answer == (404, "EncryptionScopeNotFound")
         assert box.put(headers={SCOPE: "finance"})[SCOPE] == "finance"

@@ -234,7 +234,7 @@ def test_a_copy_counts_for_the_quota_of_its_share(share: ShareBox) -> None:
     assert small.share("GET", "stats").xml.findtext("ShareUsageBytes") == str(600 << 20)
 
 
-def test_setting_properties_ends_the_story_of_the_copy(share: ShareBox) -> None:
+def test_setting_properties_removes_the_state_of_the_copy(share: ShareBox) -> None:
     share.fill(b"source", "source")
     copy(share, share.url("source"))
     share.file("PUT", "copy", "metadata", {"x-ms-meta-a": "1"})

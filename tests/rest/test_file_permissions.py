@@ -52,13 +52,13 @@ def test_equal_permissions_have_one_key_in_every_form(share: ShareBox) -> None:
     assert made(share, f"O:{OWNER}G:{GROUP}D:(A;;FA;;;SY)") != key
 
 
-def test_a_permission_is_told_in_the_form_asked_for(share: ShareBox) -> None:
+def test_a_permission_is_reported_in_the_form_asked_for(share: ShareBox) -> None:
     key = made(share)
     assert read(share, key, "sddl") == {"permission": CANONICAL, "format": "sddl"}
     assert read(share, key, "Binary") == {"permission": BINARY, "format": "binary"}
 
 
-def test_a_permission_without_a_text_form_is_told_in_its_binary_form_only(share: ShareBox) -> None:
+def test_a_permission_without_a_text_form_is_reported_in_its_binary_form_only(share: ShareBox) -> None:
     stored = bytearray(base64.b64decode(BINARY))
     stored[28] = 9  # the type of the first ACE: one with a condition, which only the binary form holds
     binary = base64.b64encode(bytes(stored)).decode()

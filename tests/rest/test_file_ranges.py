@@ -163,7 +163,7 @@ def test_a_part_that_begins_behind_the_end_is_refused(share: ShareBox) -> None:
     assert share.get("empty").body == b""
 
 
-def test_the_md5_of_a_part_is_told_on_request(share: ShareBox) -> None:
+def test_the_md5_of_a_part_is_reported_on_request(share: ShareBox) -> None:
     digest = md5(b"0123456789")
     share.put(size=5 * MIB, headers={"x-ms-content-md5": digest})
     share.write(b"0123456789")
@@ -314,7 +314,7 @@ def test_a_file_that_was_replaced_has_no_difference(share: ShareBox) -> None:
     assert share.file("GET", comp="rangelist", query=never).answer == (404, "ShareSnapshotNotFound")
 
 
-def test_a_difference_is_told_to_an_earlier_snapshot_only(share: ShareBox) -> None:
+def test_a_difference_is_reported_to_an_earlier_snapshot_only(share: ShareBox) -> None:
     share.fill(b"x" * 1024)
     first = share.snapshot()
     share.write(b"y" * 512)

@@ -125,7 +125,7 @@ def test_writes_to_files_leave_the_share_as_it_is(share: ShareBox) -> None:
     assert share.share("GET")["ETag"] == before["ETag"]
 
 
-def test_a_missing_share_is_told_by_every_operation(files: FileClient) -> None:
+def test_a_missing_share_is_reported_by_every_operation(files: FileClient) -> None:
     share = ShareBox(files)
     for method, comp in [("GET", ""), ("GET", "metadata"), ("GET", "acl"), ("GET", "stats"), ("PUT", "metadata"), ("PUT", "acl")]:
         assert share.share(method, comp).answer == (404, "ShareNotFound")

@@ -249,7 +249,7 @@ def test_pages_are_put_from_a_url(box: Box, source: Source) -> None:
     assert from_url(box, address, "page", missing).answer == (400, "MissingRequiredHeader")
 
 
-def test_a_source_that_is_not_there_is_told_for_every_operation(box: Box) -> None:
+def test_a_source_that_is_not_there_is_reported_for_every_operation(box: Box) -> None:
     box.blob("PUT", "target", headers={"x-ms-blob-type": "AppendBlob"})
     assert from_url(box, signed(box), "appendblock").answer == (404, "CannotVerifyCopySource")
     assert put_block(box, signed(box)).answer == (404, "CannotVerifyCopySource")

@@ -99,7 +99,7 @@ def test_a_range_of_another_kind_is_ignored_and_refused_in_x_ms_range(box: Box, 
 
 
 @pytest.mark.parametrize(("size", "first"), [(100, 100), (100, 5000), (0, 0)])
-def test_a_range_behind_the_end_tells_where_the_end_is(box: Box, size: int, first: int) -> None:
+def test_a_range_behind_the_end_shows_where_the_end_is(box: Box, size: int, first: int) -> None:
     box.put(body=b"x" * size)
     reply = box.get(headers={"Range": f"bytes={first}-"})
     assert reply.answer == (416, "InvalidRange")

@@ -41,7 +41,7 @@ def test_a_container_without_version_level_immutability_has_no_policies_of_blobs
     assert box.container("HEAD")["x-ms-immutable-storage-with-versioning-enabled"] == "false"
 
 
-def test_a_policy_is_told_and_refuses_changes_until_its_end(versions: Box) -> None:
+def test_a_policy_is_reported_and_refuses_changes_until_its_end(versions: Box) -> None:
     # contract G7
     box = versions
     assert box.container("HEAD")["x-ms-immutable-storage-with-versioning-enabled"] == "true"

@@ -128,7 +128,7 @@ def test_renewing_starts_the_clock_again_and_changing_does_not(box: Box, name: s
     ("seconds", "period", "time"),
     [(-1, "3", 3), (-1, "60", 60), (-1, None, 0), (60, "10", 10), (30, "60", 30), (30, None, 30), (30, "0", 0)],
 )
-def test_a_break_tells_when_the_lease_is_free(box: Box, name: str | None, seconds: int, period: str | None, time: int) -> None:
+def test_a_break_shows_when_the_lease_is_free(box: Box, name: str | None, seconds: int, period: str | None, time: int) -> None:
     # contract L1, race L5
     bring_to(box, "available", name)
     box.acquire(seconds, name, A)
@@ -141,7 +141,7 @@ def test_a_break_tells_when_the_lease_is_free(box: Box, name: str | None, second
 
 
 @ON
-def test_the_last_second_of_a_break_is_told_as_one(box: Box, name: str | None) -> None:
+def test_the_last_second_of_a_break_is_reported_as_one(box: Box, name: str | None) -> None:
     """A client asks until it is told 0, and then takes the lease to be broken."""
     bring_to(box, "available", name)
     box.acquire(-1, name, A)

@@ -47,7 +47,7 @@ def test_the_answer_names_size_and_etag(box: Box) -> None:
         ("bytes=2048-99999", pages(4, 6)),
     ],
 )
-def test_a_range_limits_what_is_told(box: Box, asked: str, expected: list[tuple[int, int]]) -> None:
+def test_a_range_limits_what_is_reported(box: Box, asked: str, expected: list[tuple[int, int]]) -> None:
     create(box, 8 * PAGE)
     write(box, 0, A * 2)
     for number in (4, 6):
@@ -100,7 +100,7 @@ def test_the_difference_to_a_snapshot_is_what_was_written_and_what_was_cleared(b
     assert box.get(query={"snapshot": second}).body == A + B + bytes(PAGE) + A * 2 + bytes(PAGE) + B + bytes(PAGE)
 
 
-def test_pages_that_were_written_and_cleared_since_are_told_as_cleared(box: Box) -> None:
+def test_pages_that_were_written_and_cleared_since_are_reported_as_cleared(box: Box) -> None:
     """Seen on Azure, although the snapshot had nothing there. Both kinds count together for `maxresults`."""
     create(box, 8 * PAGE)
     taken = snapshot(box)
@@ -152,7 +152,7 @@ def test_the_difference_survives_the_end_of_snapshots_in_between(box: Box) -> No
     assert box.get().body == B * 2 + A * 2
 
 
-def test_a_shrunk_blob_tells_of_what_it_still_has(box: Box) -> None:
+def test_a_shrunk_blob_shows_what_it_still_has(box: Box) -> None:
     create(box, 4 * PAGE)
     write(box, 0, A * 4)
     taken = snapshot(box)

@@ -127,7 +127,7 @@ def test_a_refused_write_leaves_the_blob_as_it_was(box: Box, headers: dict[str, 
 
 
 @pytest.mark.parametrize("size", [3, 200_000])
-def test_a_checksum_that_differs_is_told_with_the_one_that_was_computed(box: Box, size: int) -> None:
+def test_a_checksum_that_differs_is_reported_with_the_one_that_was_computed(box: Box, size: int) -> None:
     body = b"x" * size
     reply = box.put(body=body, headers={"Content-MD5": md5(b"other")})
     assert reply.answer == (400, "Md5Mismatch")

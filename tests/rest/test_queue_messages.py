@@ -33,7 +33,7 @@ def seconds_between(message: dict[str, str], first: str, second: str) -> float:
 # Responses
 
 
-def test_put_tells_what_it_stored_and_nothing_of_the_text(queue: Box) -> None:
+def test_put_shows_what_it_stored_and_nothing_of_the_text(queue: Box) -> None:
     reply = queue.put("hello", {"visibilitytimeout": "20", "messagettl": "100"})
     assert reply.status == 201
     assert reply["Content-Type"] == "application/xml"
@@ -45,7 +45,7 @@ def test_put_tells_what_it_stored_and_nothing_of_the_text(queue: Box) -> None:
     assert seconds_between(message, "InsertionTime", "TimeNextVisible") == 20
 
 
-def test_get_and_peek_tell_the_text_and_only_get_a_receipt(queue: Box) -> None:
+def test_get_and_peek_show_the_text_and_only_get_a_receipt(queue: Box) -> None:
     queue.put("a < b & c")
     peeked = queue.peek()
     assert list(found(peeked)[0]) == ["MessageId", "InsertionTime", "ExpirationTime", "DequeueCount", "MessageText"]

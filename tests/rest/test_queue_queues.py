@@ -275,7 +275,7 @@ def test_service_properties_are_kept_section_by_section_and_have_nothing_of_blob
     assert client.send("PUT", "", query, body=empty).status == 202
 
 
-def test_statistics_are_told_by_the_secondary_endpoint_only(client: QueueClient) -> None:
+def test_statistics_are_reported_by_the_secondary_endpoint_only(client: QueueClient) -> None:
     query = {"restype": "service", "comp": "stats"}
     assert client.send("GET", "", query).answer == (400, "InvalidQueryParameterValue")
     reply = QueueClient(client.server, account=f"{client.account}-secondary").send("GET", "", query)

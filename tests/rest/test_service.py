@@ -93,7 +93,7 @@ def test_properties_that_cannot_be_change_nothing(client: Client, sections: str,
 
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
 @pytest.mark.parametrize("level", ["service", "container", "blob"])
-def test_account_information_is_told_at_every_level(box: Box, method: str, level: str) -> None:
+def test_account_information_is_reported_at_every_level(box: Box, method: str, level: str) -> None:
     path = {"service": "", "container": box.path, "blob": f"{box.path}/blob"}[level]
     query = {"restype": "account", "comp": "properties"}
     for auth in ("key", box.client.account_sas("r"), *([box.sas("r")] if level != "service" else [])):
@@ -105,7 +105,7 @@ def test_account_information_is_told_at_every_level(box: Box, method: str, level
         assert (reply["Content-Length"], reply.body) == ("0", b"")
 
 
-def test_stats_are_told_by_the_secondary_endpoint_only(client: Client) -> None:
+def test_stats_are_reported_by_the_secondary_endpoint_only(client: Client) -> None:
     secondary = Client(client.server, account=f"{client.account}-secondary")
     reply = secondary.send("GET", "", STATS)
     assert reply.status == 200

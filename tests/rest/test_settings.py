@@ -24,7 +24,7 @@ def plain(server: Running) -> Iterator[None]:
         yield
 
 
-def test_the_control_api_tells_and_changes_settings(server: Running) -> None:
+def test_the_control_api_shows_and_changes_settings(server: Running) -> None:
     assert ask_admin(server, "GET", PAGE) == (200, PLAIN)
     assert ask_admin(server, "PUT", PAGE, {"versioning": True}) == (200, PLAIN | {"versioning": True})
     assert ask_admin(server, "PUT", PAGE, {"blob_soft_delete_days": 3})[1]["versioning"] is True
@@ -57,7 +57,7 @@ def test_without_test_control_settings_cannot_be_changed_from_outside(tmp_path: 
         assert ask_admin(server, "PUT", PAGE, {})[0] == 404
 
 
-def test_get_account_information_tells_what_is_set(server: Running, box: Box) -> None:
+def test_get_account_information_shows_what_is_set(server: Running, box: Box) -> None:
     settle(server, sku="Premium_LRS", kind="BlockBlobStorage", hierarchical_namespace=True)
     for path in ("/", box.path, f"{box.path}/blob"):
         reply = box.client.send("GET", path, {"restype": "account", "comp": "properties"})

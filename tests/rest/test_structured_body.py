@@ -103,7 +103,7 @@ def test_a_message_that_does_not_add_up_is_refused(box: Box, size: int) -> None:
     assert box.get().answer == (404, "BlobNotFound")
 
 
-def test_the_form_and_the_length_have_to_be_told(box: Box) -> None:
+def test_the_form_and_the_length_are_required(box: Box) -> None:
     message = wrapped(b"content")
     unknown = box.put(body=message, headers=headers_for(b"content") | {"x-ms-structured-body": "XSM/2.0"})
     assert unknown.answer == (400, "InvalidHeaderValue")

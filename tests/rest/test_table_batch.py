@@ -174,7 +174,7 @@ def test_a_query_may_stand_alone_in_a_batch(box: Box) -> None:  # T606, T613
     assert box.rows() == ["r"]
 
 
-def test_what_a_query_in_a_batch_does_not_find_is_told_inside(box: Box) -> None:  # T613
+def test_what_a_query_in_a_batch_does_not_find_is_reported_inside(box: Box) -> None:  # T613
     for path, expected in (
         (path_of(box.name, "p", "none"), (404, "ResourceNotFound")),
         ("/nowhere()", (404, "TableNotFound")),

@@ -87,7 +87,7 @@ def test_a_digest_that_is_sent_is_checked(box: Box) -> None:  # Md5Mismatch, Inv
 
 
 @pytest.mark.parametrize("key", ["PartitionKey", "RowKey"])
-def test_half_a_character_is_refused_and_told(box: Box, key: str) -> None:  # T438
+def test_half_a_character_is_refused_and_reported(box: Box, key: str) -> None:  # T438
     body = json.dumps({"PartitionKey": "p", "RowKey": "r", key: "a\ud800"}).encode()
     assert refusal(box.table("POST", body=body))[0] == 400
     [refused] = answers(box.batch(box.part("POST").encode().split(b"\r\n\r\n")[0] + b"\r\n\r\n" + body))
@@ -153,7 +153,7 @@ def test_what_is_signed_is_the_path_as_it_was_sent(box: Box, path: str) -> None:
 
 
 @pytest.mark.parametrize("authorization", ["nonsense", "SharedKey", "SharedKey abc", "SharedKeyLite x:", "Basic abc"])
-def test_an_authorization_that_is_none_is_told_in_the_form_that_is_asked_for(box: Box, authorization: str) -> None:  # T740, T802
+def test_an_invalid_authorization_is_answered_in_the_form_that_is_asked_for(box: Box, authorization: str) -> None:  # T740, T802
     def ask(accept: str) -> Reply:
         headers = [("Accept", accept), ("x-ms-version", "2019-02-02"), ("Authorization", authorization)]
         return box.client.exchange("GET", f"/{box.server.account}/{box.name}()", headers)
@@ -327,7 +327,7 @@ def test_blanks_are_kept(box: Box) -> None:  # T415
     assert {name: value for name, value in json_of(box.get()).items() if name in known} == known
 
 
-def test_what_is_wrong_is_told_from_the_outside_in(box: Box) -> None:  # T325
+def test_mistakes_are_reported_from_the_outside_in(box: Box) -> None:  # T325
     stale, keys = {"If-Match": "W/\"datetime'2000-01-01T00%3A00%3A00Z'\""}, "(PartitionKey='p',RowKey='r')"
     assert refusal(box.client.send("PUT", f"/nosuchtable{keys}", body={}, headers=stale)) == (404, "TableNotFound")
     assert refusal(box.put({"1x": 1}, headers=stale)) == (400, "PropertyNameInvalid")

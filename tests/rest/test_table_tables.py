@@ -231,7 +231,7 @@ def test_service_properties_are_set_section_by_section(client: TableClient) -> N
     assert refused.answer == (403, "CorsPreflightFailure")
 
 
-def test_statistics_are_told_by_the_secondary_alone(server: Running) -> None:  # T118, T230, T231, T232
+def test_statistics_are_reported_by_the_secondary_alone(server: Running) -> None:  # T118, T230, T231, T232
     query = {"restype": "service", "comp": "stats"}
     primary, secondary = TableClient(server), TableClient(server, account=f"{server.account}-secondary")
     assert primary.send("GET", "/", query, XML).answer == (400, "InvalidQueryParameterValue")
@@ -299,7 +299,7 @@ def test_a_refused_form_changes_nothing(box: Box) -> None:
     assert refusal(box.table("POST")) == (411, "MissingContentLengthHeader")  # T166
 
 
-def test_an_error_is_told_in_the_form_that_was_asked_for(box: Box) -> None:  # T800, §7.1
+def test_an_error_is_reported_in_the_form_that_was_asked_for(box: Box) -> None:  # T800, §7.1
     asked = box.get(headers={"Accept": NONE})
     assert refusal(asked) == (404, "ResourceNotFound")
     assert asked["Content-Type"] == "application/json;odata=nometadata;streaming=true;charset=utf-8"

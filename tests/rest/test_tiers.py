@@ -236,7 +236,7 @@ def test_a_rehydrated_blob_counts_from_the_moment_it_was_ready(box: Box) -> None
 
 
 @pytest.mark.parametrize(("version", "shown"), [("2026-06-06", False), ("2026-10-06", True)])
-def test_get_blob_tells_the_tier_to_those_who_know_that_it_does(box: Box, version: str, shown: bool) -> None:
+def test_get_blob_shows_the_tier_to_those_who_know_that_it_does(box: Box, version: str, shown: bool) -> None:
     box.put()
     names = {"x-ms-access-tier", "x-ms-access-tier-inferred", "x-ms-access-tier-change-time"}
     tier = {name: value for name, value in box.get(version=version).headers if name in names}
@@ -316,7 +316,7 @@ def test_the_tier_of_a_premium_page_blob_follows_from_its_size_until_it_is_set(b
         assert page_tier(box, "risen") == ("P30", None, None)
 
 
-def test_the_last_access_time_is_told_where_the_account_tracks_it(box: Box) -> None:
+def test_the_last_access_time_is_reported_where_the_account_tracks_it(box: Box) -> None:
     box.put()
     assert "x-ms-last-access-time" not in box.get()
     with settled(box.server, last_access_tracking=True):

@@ -200,7 +200,9 @@ def test_basic_looks_at_claims_only(tmp_path: Path) -> None:
         (["--oauth", "basic", "--blobHost", "files.example"], "accepts every token"),
     ],
 )
-def test_flags_that_cannot_work_are_told_at_the_start(capsys: pytest.CaptureFixture[str], flags: list[str], problem: str) -> None:
+def test_flags_that_cannot_work_are_named_at_the_start(
+    capsys: pytest.CaptureFixture[str], flags: list[str], problem: str
+) -> None:
     assert cli.main(flags) == 1
     assert problem in capsys.readouterr().err
 
@@ -237,7 +239,7 @@ def delegation_sas(client: Client, key: Element, resource: str, **fields: str) -
     return urlencode(values | {"sig": sig})
 
 
-def test_a_key_tells_what_it_is_for(client: Client) -> None:
+def test_a_key_shows_what_it_is_for(client: Client) -> None:
     start, expiry = client.moment(-60), client.moment(DAY)
     document = f"<KeyInfo><Start>{start}</Start><Expiry>{expiry}</Expiry></KeyInfo>".encode()
     reply = ask_key(client, document, headers=bearer(client.server, oid="me", tid="here"))
@@ -272,7 +274,7 @@ def test_the_same_question_gives_the_same_key_and_another_another(client: Client
     assert len(values | {first}) == len(others) + 1
 
 
-def test_the_tenant_of_a_delegated_user_is_told_back(client: Client) -> None:
+def test_the_tenant_of_a_delegated_user_is_reported_back(client: Client) -> None:
     reply = ask_key(client, key_info(client, extra="<DelegatedUserTid>there</DelegatedUserTid>"))
     assert reply.xml.findtext("SignedDelegatedUserTid") == "there"
 
@@ -379,6 +381,6 @@ def test_a_key_outlives_the_process(tmp_path: Path) -> None:
     assert (tmp_path / "oauth" / "development.key").exists()
 
 
-def test_the_names_of_the_development_issuer_are_told_when_none_is_asked_for(client: Client) -> None:
+def test_the_names_of_the_development_issuer_are_reported_when_none_is_asked_for(client: Client) -> None:
     key = ask_key(client, key_info(client)).xml
     assert (key.findtext("SignedOid"), key.findtext("SignedTid")) == (USER, TENANT)

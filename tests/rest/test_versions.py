@@ -277,7 +277,7 @@ def test_a_container_takes_its_versions_with_it(box: Box) -> None:
     assert kinds(box) == []
 
 
-def test_a_version_tells_its_blocks_and_its_pages(box: Box) -> None:
+def test_a_version_shows_its_blocks_and_its_pages(box: Box) -> None:
     with settled(box.server, versioning=True):
         box.put_block("AAAA", b"former")
         former = {"versionid": box.put_block_list("<Latest>AAAA</Latest>")["x-ms-version-id"]}

@@ -22,7 +22,7 @@ def test_blobs_are_deleted_in_one_request(container: ContainerClient) -> None:
     assert list(container.list_blobs()) == []
 
 
-def test_what_fails_in_a_batch_is_told_and_the_rest_is_done(container: ContainerClient) -> None:
+def test_what_fails_in_a_batch_is_reported_and_the_rest_is_done(container: ContainerClient) -> None:
     first, second = fill(container, 2)
     with pytest.raises(PartialBatchErrorException) as partial:
         container.delete_blobs(first, "absent", second)

@@ -210,7 +210,7 @@ def test_service_properties_and_account(service: BlobServiceClient) -> None:
     assert service.get_account_information()["account_kind"] == "StorageV2"
 
 
-def test_the_secondary_tells_statistics(account: Running) -> None:
+def test_the_secondary_shows_statistics(account: Running) -> None:
     credential = {"account_name": account.account, "account_key": account.key}
     host = account.base_url.removeprefix("http://").partition("/")[0]
     with BlobServiceClient(f"{account.base_url}-secondary", credential, secondary_hostname=host, retry_total=0) as service:

@@ -53,7 +53,7 @@ def finished(blob: BlobClient) -> str:
     return str(status)
 
 
-def test_a_blob_is_copied_and_tells_its_story(source: BlobClient, target: BlobClient) -> None:
+def test_a_blob_is_copied_and_shows_its_state(source: BlobClient, target: BlobClient) -> None:
     started = target.start_copy_from_url(source.url)
     assert started["copy_status"] == "success"
     copied = target.get_blob_properties()
@@ -87,7 +87,7 @@ def test_a_copy_from_elsewhere_is_aborted(target: BlobClient, remote: Elsewhere)
     assert (properties.copy.status, properties.size) == ("aborted", 0)
 
 
-def test_a_source_that_is_not_there_is_told(target: BlobClient, remote: Elsewhere) -> None:
+def test_a_source_that_is_not_there_is_reported(target: BlobClient, remote: Elsewhere) -> None:
     with pytest.raises(HttpResponseError) as refused:
         target.start_copy_from_url(remote.add("file", File(b"", {"x-ms-error-code": "Gone"}, status=404)))
     assert (refused.value.status_code, code_of(refused.value)) == (404, "CannotVerifyCopySource")

@@ -70,7 +70,7 @@ def finished(file: ShareFileClient) -> str:
     return str(status)
 
 
-def test_a_file_is_copied_and_tells_its_story(source: ShareFileClient, target: ShareFileClient) -> None:
+def test_a_file_is_copied_and_shows_its_state(source: ShareFileClient, target: ShareFileClient) -> None:
     started = target.start_copy_from_url(source.url)
     assert started["copy_status"] == "success"
     copied = target.get_file_properties()

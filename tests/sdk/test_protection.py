@@ -128,7 +128,7 @@ def test_policies_and_holds_of_blobs(account: Running, service: BlobServiceClien
         assert (listed.version_id, listed.immutability_policy.policy_mode) == (first, "locked")
 
 
-def test_last_access_is_told_when_it_is_tracked(account: Running, container: ContainerClient) -> None:
+def test_last_access_is_reported_when_it_is_tracked(account: Running, container: ContainerClient) -> None:
     with settled(account, last_access_tracking=True):
         blob = container.upload_blob("blob", b"x")
         [listed] = container.list_blobs()

@@ -155,6 +155,6 @@ def test_a_wrong_key_is_an_authentication_error(account: Running, filled: Contai
         assert (refusal.value.status_code, code_of(refusal.value)) == (403, "AuthenticationFailed")
 
 
-def test_a_container_that_exists_is_told_from_a_missing_right(service: BlobServiceClient, filled: ContainerClient) -> None:
+def test_a_container_that_exists_differs_from_a_missing_right(service: BlobServiceClient, filled: ContainerClient) -> None:
     with pytest.raises(ResourceExistsError):
         service.create_container(filled.container_name)

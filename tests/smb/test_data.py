@@ -109,7 +109,7 @@ def test_a_closed_file_id_is_unknown(mounted: Mounted) -> None:
     again.close()
 
 
-def test_close_tells_the_last_state_when_asked(mounted: Mounted) -> None:
+def test_close_shows_the_last_state_when_asked(mounted: Mounted) -> None:
     handle = mounted.make("file", b"abc")
     handle.close(get_attributes=True)
     assert handle.end_of_file == 3

@@ -69,7 +69,7 @@ def test_a_tree_is_walked_and_removed(root: tuple[str, dict[str, object]]) -> No
     assert smbclient.listdir(share, **options) == []
 
 
-def test_the_volume_tells_its_space(root: tuple[str, dict[str, object]]) -> None:
+def test_the_volume_shows_its_space(root: tuple[str, dict[str, object]]) -> None:
     share, options = root
     volume = smbclient.stat_volume(share, **options)
     assert volume.total_size > 0

@@ -172,7 +172,7 @@ def test_a_lock_elsewhere_lets_get_file_read_but_put_range_write_nowhere(
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
-def test_every_rest_operation_on_a_file_that_is_being_deleted_is_told_so(
+def test_every_rest_operation_on_a_file_that_is_being_deleted_is_answered_so(
     mounted: Mounted, file: ShareFileClient, operation: str
 ) -> None:  # contract F3
     handle = mounted.open("file")

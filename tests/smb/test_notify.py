@@ -45,7 +45,7 @@ def changes(directory: Open, request: Any) -> list[tuple[int, str]]:
     return found
 
 
-def test_a_watched_directory_tells_what_other_clients_do_in_it(directory: Open, mounted_again: Mounted) -> None:
+def test_a_watched_directory_shows_what_other_clients_do_in_it(directory: Open, mounted_again: Mounted) -> None:
     request = watch(directory)
     mounted_again.put("dir\\new")
     assert changes(directory, request) == [(ADDED, "new")]
@@ -86,7 +86,7 @@ def test_changes_of_rest_raise_nothing(directory: Open, mounted: Mounted, sdk: S
     directory.close()
 
 
-def test_changes_that_do_not_fit_are_not_told_one_by_one(directory: Open, mounted: Mounted) -> None:
+def test_changes_that_do_not_fit_are_not_reported_one_by_one(directory: Open, mounted: Mounted) -> None:
     request = watch(directory, max_bytes=8)
     mounted.put("dir\\new")
     with pytest.raises(SMBResponseException) as error:

@@ -132,7 +132,7 @@ def test_a_rename_at_one_node_is_followed_at_the_other(first: Mounted, second: M
     handle.close()
 
 
-def test_a_change_at_one_node_is_told_to_a_watcher_at_the_other(first: Mounted, second: Mounted) -> None:
+def test_a_change_at_one_node_is_reported_to_a_watcher_at_the_other(first: Mounted, second: Mounted) -> None:
     directory = first.open("", READ_DATA, options=DIRECTORY_FILE)
     cancelled = watch(directory)
     cancelled.cancel()

@@ -11,7 +11,7 @@ from tests.smb_judges.target import HOST, Target
 
 HERE = Path(__file__).parent
 PATIENCE_SECONDS = 180
-CLASSES = f"{JAVA_CLIENTS}/stories-1.jar:{JAVA_CLIENTS}/libraries/*"
+CLASSES = f"{JAVA_CLIENTS}/scenarios-1.jar:{JAVA_CLIENTS}/libraries/*"
 
 
 def run(*command: str | Path) -> None:
@@ -29,16 +29,16 @@ def directory() -> str:
 
 @pytest.mark.parametrize("protection", ["sign", "encrypt"])
 def test_smbprotocol(target: Target, protection: str) -> None:
-    run(PYTHON, HERE / "smbprotocol_story.py", *arguments(target, protection))
+    run(PYTHON, HERE / "smbprotocol_scenario.py", *arguments(target, protection))
 
 
 @pytest.mark.parametrize("dialect", ["0x210", "0x300", "0x311"])
 def test_impacket(target: Target, dialect: str) -> None:
-    run(PYTHON, HERE / "impacket_story.py", *arguments(target, dialect))
+    run(PYTHON, HERE / "impacket_scenario.py", *arguments(target, dialect))
 
 
 def test_pysmb(target: Target) -> None:
-    run(PYTHON, HERE / "pysmb_story.py", *arguments(target, ""))
+    run(PYTHON, HERE / "pysmb_scenario.py", *arguments(target, ""))
 
 
 @pytest.mark.parametrize("library", ["cloudsoda", "hirochachacha"])

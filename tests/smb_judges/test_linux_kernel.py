@@ -8,8 +8,8 @@ from azure.storage.fileshare import ShareClient
 from tests.smb_judges.guest import run_in_guest
 from tests.smb_judges.target import Target
 
-STORY = (Path(__file__).parent / "kernel_story.sh").read_text()
-TWO_MOUNTS = (Path(__file__).parent / "two_mounts_story.sh").read_text()
+SCENARIO = (Path(__file__).parent / "kernel_scenario.sh").read_text()
+TWO_MOUNTS = (Path(__file__).parent / "two_mounts_scenario.sh").read_text()
 LAST_LINE = "all of it worked"
 BOTH_PROTOCOLS = """
 [ "$(dd if='from rest' 2>/dev/null)" = "written with REST" ]
@@ -19,7 +19,7 @@ printf "written in the guest" > fromkernel
 
 @pytest.mark.parametrize("options", ["vers=2.1", "vers=3.0", "vers=3.0.2", "vers=3.1.1", "vers=3.1.1,seal", "vers=3.0,seal"])
 def test_a_mounted_share_is_a_file_system(target: Target, options: str) -> None:
-    done = run_in_guest(target, STORY.replace("DIRECTORY", options.replace(",", "-")), options)
+    done = run_in_guest(target, SCENARIO.replace("DIRECTORY", options.replace(",", "-")), options)
     assert (done.status, done.output.rstrip().splitlines()[-1:]) == (0, [LAST_LINE]), done.output
 
 

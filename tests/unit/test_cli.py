@@ -184,7 +184,7 @@ def test_two_servers_cannot_share_a_folder(capfd: pytest.CaptureFixture[str], tm
     assert str(tmp_path) in capfd.readouterr().err
 
 
-def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_version_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as end:
         cli.main(["--version"])
     assert end.value.code == 0

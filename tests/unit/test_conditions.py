@@ -116,7 +116,7 @@ def test_reads_take_lists_and_tags_and_refuse_the_none_match_star(headers: dict[
     assert refusal(ConditionRule.READ, headers) is code
 
 
-def test_not_modified_tells_what_the_client_has() -> None:
+def test_not_modified_shows_what_the_client_has() -> None:
     # contract B2
     with pytest.raises(StorageError) as caught:
         check(ConditionRule.READ, parse(pick(inm=False)), BLOB)

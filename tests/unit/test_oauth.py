@@ -292,7 +292,7 @@ def test_plain_http_is_for_this_machine_and_only_when_allowed(allow_http: bool, 
         ("https://keycloak.example/realms/x", "https://keycloak.example/realms/x/oauth2/authorize"),
     ],
 )
-def test_the_challenge_tells_where_to_get_a_token(issuer: str, uri: str) -> None:
+def test_the_challenge_shows_where_to_get_a_token(issuer: str, uri: str) -> None:
     trust = Trust(keys=TRUST.keys, issuers=(issuer,), authorization_uri=authorization_uri_of(issuer))
     assert challenge(trust.authorization_uri) == f"Bearer authorization_uri={uri} resource_id=https://storage.azure.com"
 
@@ -384,7 +384,7 @@ def test_keys_that_cannot_be_loaded_again_stay_in_use(tmp_path: Path) -> None:
     ("source", "problem"),
     [("nowhere.json", "cannot be read"), ("http://issuer.example/keys", "https"), ("empty.json", "not a JSON Web Key Set")],
 )
-def test_a_source_of_keys_that_cannot_work_is_told_at_the_start(
+def test_a_source_of_keys_that_cannot_work_is_reported_at_the_start(
     source: str, problem: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -512,13 +512,13 @@ def test_the_key_of_the_development_issuer_is_kept_and_private(tmp_path: Path) -
     assert [path.name for path in key.parent.iterdir()] == [key.name]
 
 
-def test_a_damaged_key_of_the_development_issuer_is_told(tmp_path: Path) -> None:
+def test_a_damaged_key_of_the_development_issuer_is_reported(tmp_path: Path) -> None:
     (tmp_path / "development.key").write_text("not a key")
     with pytest.raises(ValueError, match="remove it"):
         DevelopmentIssuer(tmp_path)
 
 
-def test_a_key_set_tells_nothing_private() -> None:
+def test_a_key_set_shows_nothing_private() -> None:
     (shown,) = DevelopmentIssuer(None).jwks["keys"]
     assert shown.keys() == {"kty", "crv", "x", "y", "kid", "use", "alg"}
 

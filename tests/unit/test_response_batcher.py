@@ -44,23 +44,23 @@ class Client:
         self._written.append(self._name)
 
 
-def run(story: Callable[[Port], Awaitable[None]]) -> None:
+def run(scenario: Callable[[Port], Awaitable[None]]) -> None:
     async def with_a_port() -> None:
-        await story(Port())
+        await scenario(Port())
 
     asyncio.run(with_a_port())
 
 
 def test_a_client_that_comes_alone_is_answered_at_once() -> None:
-    async def story(port: Port) -> None:
+    async def scenario(port: Port) -> None:
         port.receive(LATER, LATER, LATER, SAME_POLL, LATER)
         assert not port.batcher.is_batching
 
-    run(story)
+    run(scenario)
 
 
 def test_responses_wait_when_several_clients_come_in_one_poll() -> None:
-    async def story(port: Port) -> None:
+    async def scenario(port: Port) -> None:
         port.receive(LATER, SAME_POLL)
         assert not port.batcher.is_batching
         port.receive(SAME_POLL)
@@ -68,22 +68,22 @@ def test_responses_wait_when_several_clients_come_in_one_poll() -> None:
         port.receive(LATER)
         assert not port.batcher.is_batching
 
-    run(story)
+    run(scenario)
 
 
 def test_held_responses_are_written_in_order_within_the_iteration_of_the_loop() -> None:
-    async def story(port: Port) -> None:
+    async def scenario(port: Port) -> None:
         port.hold("a", "b", "c")
         assert port.written == []
         await asyncio.sleep(0)
         assert port.written == ["a", "b", "c"]
         assert port.batcher.is_batching  # there are many clients, so the next responses wait too
 
-    run(story)
+    run(scenario)
 
 
 def test_batching_ends_when_a_response_had_nothing_to_wait_for() -> None:
-    async def story(port: Port) -> None:
+    async def scenario(port: Port) -> None:
         port.hold("a", "b")
         await asyncio.sleep(0)
         port.hold("c")
@@ -91,11 +91,11 @@ def test_batching_ends_when_a_response_had_nothing_to_wait_for() -> None:
         assert port.written == ["a", "b", "c"]
         assert not port.batcher.is_batching
 
-    run(story)
+    run(scenario)
 
 
 def test_a_batch_of_sixteen_is_written_at_once() -> None:
-    async def story(port: Port) -> None:
+    async def scenario(port: Port) -> None:
         port.hold(*"abcdefghijklmno")
         assert port.written == []
         port.hold("p", "q")
@@ -103,14 +103,14 @@ def test_a_batch_of_sixteen_is_written_at_once() -> None:
         await asyncio.sleep(0)
         assert port.written[-1] == "q"
 
-    run(story)
+    run(scenario)
 
 
 def test_no_response_waits_for_a_slow_request() -> None:
-    async def story(port: Port) -> None:
+    async def scenario(port: Port) -> None:
         port.hold("a")
         port.clock.now += 0.003
         port.hold("b")
         assert port.written == ["a", "b"]
 
-    run(story)
+    run(scenario)

@@ -134,7 +134,7 @@ def test_segments_that_leave_content_out_are_refused() -> None:
     assert refusal(short + bytes(13), 10) is Code.InvalidInput
 
 
-def test_a_wrong_checksum_is_told_with_both_values() -> None:
+def test_a_wrong_checksum_is_reported_with_both_values() -> None:
     text = message([b"12345"])
     with pytest.raises(StorageError) as refused:
         decoded(text[:-1] + bytes([text[-1] ^ 1]), 5)

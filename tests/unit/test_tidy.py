@@ -366,7 +366,7 @@ def test_numbers_on_the_wire_are_written_in_ascii() -> None:
 
 
 RETIRED = (
-    r"(?i)(?<![a-z])(?:departures?|travellers?|outlets?|keepers?|crews?|sieves?|sift\w*|surely|whoever|(?<!_)as_told|(?<!_)as_it_is)(?![a-z])",
+    r"(?i)(?<![a-z])(?:departures?|travellers?|outlets?|keepers?|crews?|sieves?|stor(?:y|ies)|sift\w*|surely|whoever|(?<!_)as_told|(?<!_)as_it_is)(?![a-z])",
     r"\b(?:Landing|Ground|Keeping|Forgotten|Kept|Seat)\b(?=[(\[.`])",
 )
 """A private vocabulary that the code once had. The last words are ordinary English unless they name a class."""

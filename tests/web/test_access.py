@@ -36,7 +36,7 @@ def start(server: Running, **headers: str) -> Answer:
 
 
 @pytest.mark.parametrize("target", PRIVATE)
-def test_without_a_token_nothing_is_told(server: Running, target: str) -> None:
+def test_without_a_token_nothing_is_reported(server: Running, target: str) -> None:
     answer = ask(server, target, headers={})
     assert answer.status == 401
     assert answer.headers["www-authenticate"].startswith("Bearer")

@@ -154,7 +154,7 @@ def _blob_client(server: Server) -> BlobServiceClient:
         ("table", "DELETE /Tables('box')", [""]),
     ],
 )
-def test_a_page_is_told_of_requests_that_may_change_its_list(service: str, request_line: str, lists: list[str]) -> None:
+def test_a_page_is_notified_of_requests_that_may_change_its_list(service: str, request_line: str, lists: list[str]) -> None:
     done = _request(service, request_line)
     assert [name for name in ("", "box") if _changes(done, service, [ACCOUNT, *filter(None, [name])])] == lists
     assert not _changes(done, "queue", [ACCOUNT, "box"])
@@ -178,7 +178,7 @@ def test_a_change_over_smb_changes_lists_of_files() -> None:
     assert not _changes(written, "blob", [ACCOUNT, "share"])
 
 
-def test_a_change_before_the_page_was_opened_is_not_told(tmp_path: Path) -> None:
+def test_a_change_before_the_page_was_opened_is_not_reported(tmp_path: Path) -> None:
     with running(tmp_path, in_memory=True) as server:
         blobs(server).create_container("before")
         query = f"topics=changes,metrics&service=blob&account={ACCOUNT}&list="

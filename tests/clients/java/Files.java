@@ -71,13 +71,13 @@ public class Files {
         }
     }
 
-    interface Story {
+    interface Scenario {
         void run(ShareClient share) throws Exception;
     }
 
-    static void test(String name, Story story) {
+    static void test(String name, Scenario scenario) {
         try {
-            story.run(SERVICE.createShare("java-" + UUID.randomUUID()));
+            scenario.run(SERVICE.createShare("java-" + UUID.randomUUID()));
             System.out.println("ok " + name);
         } catch (Throwable failure) {
             System.out.println("not ok " + name + ": " + (failure + " " + failure.getCause()).replace('\n', ' '));

@@ -1,11 +1,11 @@
-// The story with github.com/cloudsoda/go-smb2. Arguments: address, share, account, key, directory.
+// The scenario with github.com/cloudsoda/go-smb2. Arguments: address, share, account, key, directory.
 package main
 
 import (
 	"context"
 	"os"
 
-	"judges/story"
+	"judges/scenario"
 
 	"github.com/cloudsoda/go-smb2"
 )
@@ -23,5 +23,5 @@ func main() {
 		panic(err)
 	}
 	defer mounted.Umount()
-	story.Tell(mounted, directory)
+	scenario.Tell(mounted, directory)
 }

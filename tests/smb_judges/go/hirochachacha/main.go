@@ -1,11 +1,11 @@
-// The story with github.com/hirochachacha/go-smb2, which rclone uses. Arguments: address, share, account, key, directory.
+// The scenario with github.com/hirochachacha/go-smb2, which rclone uses. Arguments: address, share, account, key, directory.
 package main
 
 import (
 	"net"
 	"os"
 
-	"judges/story"
+	"judges/scenario"
 
 	"github.com/hirochachacha/go-smb2"
 )
@@ -27,5 +27,5 @@ func main() {
 		panic(err)
 	}
 	defer mounted.Umount()
-	story.Tell(mounted, directory)
+	scenario.Tell(mounted, directory)
 }

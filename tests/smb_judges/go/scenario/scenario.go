@@ -1,5 +1,5 @@
-// Package story is what both Go clients do on a share: store, read, rename, list, truncate, delete.
-package story
+// Package scenario has what both Go clients do on a share: store, read, rename, list, truncate, delete.
+package scenario
 
 import (
 	"bytes"
@@ -23,7 +23,7 @@ type Share interface {
 	Remove(name string) error
 }
 
-// Tell runs the story in a new directory and ends the process with an error at the first surprise.
+// Tell runs the scenario in a new directory and ends the process with an error at the first surprise.
 func Tell(share Share, directory string) {
 	content := make([]byte, 3<<20+17)
 	check(rand.Read(content))
