@@ -109,17 +109,23 @@ def _check_location(given: dict[str, Any]) -> None:
     """What would start and not be what the user meant."""
     location = given.get("location")
     if location is None:
+        if _has_azurite_files(Path()):
+            _say("this folder has data of Azurite, which is not read; data goes to verditer-data, or where --location says")
         return
     if not location.strip():
         raise ValueError("--location is empty; it names the folder for data")
     folder = given["location"] = Path(location)
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"--location {folder}: this is a file, and the data needs a folder")
-    if any((folder / name).exists() for name in AZURITE_FILES) and not (folder / "verditer.db").exists():
+    if _has_azurite_files(folder) and not (folder / "verditer.db").exists():
         raise ValueError(
             f"--location {folder} has data of Azurite, which cannot be read. Choose another folder, start both servers, and copy "
             "what you need with AzCopy"
         )
+
+
+def _has_azurite_files(folder: Path) -> bool:
+    return any((folder / name).exists() for name in AZURITE_FILES)
 
 
 def _keep_alive(given: dict[str, Any]) -> dict[str, float]:

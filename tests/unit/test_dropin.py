@@ -19,6 +19,8 @@ from tests.unit.test_cli import ANY_PORTS
 from verditer import cli
 from verditer.config import PORTS, Config
 from verditer.flag_parser import COMMANDS as STORE_COMMANDS
+from verditer.flag_parser import parser
+from verditer.flags import config_from
 from verditer.services.account import DEVELOPMENT_ACCOUNT, DEVELOPMENT_KEY
 from verditer.serving.sockets import ListenAddress
 from verditer.start_message import start_message, warnings
@@ -171,6 +173,18 @@ def test_locations_that_cannot_be_meant_are_refused(capfd: pytest.CaptureFixture
         assert says in error
         assert error.startswith("verditer: ")
         assert "Errno" not in error
+
+
+def test_data_of_azurite_in_the_working_directory_is_mentioned(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Azurite keeps its data there by default, so a user who only changes the command would find an empty server."""
+    monkeypatch.chdir(tmp_path)
+    config_from(parser().parse_args([]))
+    assert capsys.readouterr().err == ""
+    (tmp_path / "__azurite_db_queue__.json").write_text("{}")
+    config_from(parser().parse_args([]))
+    assert "this folder has data of Azurite, which is not read; --location" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
