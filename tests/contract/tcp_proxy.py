@@ -3,7 +3,7 @@ were dropped, delayed, or the connections cut."""
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 
@@ -14,6 +14,7 @@ class TcpProxy:
         self._passing.set()
         self._tasks: set[asyncio.Task[None]] = set()
         self.delay_seconds = 0.0  # of each piece that passes
+        self.watch: Callable[[bytes], object] = _nothing  # is shown each piece that passes
         self.port = 0
 
     async def start(self, port: int = 0) -> None:
@@ -72,8 +73,12 @@ class TcpProxy:
             if self.delay_seconds:
                 await asyncio.sleep(self.delay_seconds)
             await self._passing.wait()
+            self.watch(data)
             target.write(data)
             await target.drain()
+
+
+def _nothing(data: bytes) -> None: ...
 
 
 @contextlib.asynccontextmanager

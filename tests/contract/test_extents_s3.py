@@ -1,7 +1,9 @@
 """Extents in S3, on a real server: what a disk does not show (multipart uploads, a store that hangs or is away, credentials)."""
 
 import asyncio
+import dataclasses
 import random
+import re
 import resource
 import signal
 import time
@@ -12,6 +14,7 @@ import pytest
 from awscrt.auth import AwsCredentialsProvider
 
 from tests.contract.s3 import S3Proxy, S3Server
+from tests.contract.tcp_proxy import running_proxy
 from tests.contract.test_extents import get, ids, listed, put
 from verditer.core.errors import Code
 from verditer.stream.extents import ExtentMissing, ExtentsUnavailable
@@ -89,6 +92,22 @@ async def test_an_upload_that_a_killed_process_left_is_listed_and_deleting_it_ab
         await collector.delete(writer.id)
         assert await listed(collector) == {}
         assert await uploads(collector) == []
+
+
+async def test_nothing_rests_on_conditions_which_some_stores_ignore(s3_server: S3Server) -> None:
+    seen = bytearray()
+    async with running_proxy(("127.0.0.1", s3_server.port)) as proxy:
+        proxy.watch = seen.extend
+        location = dataclasses.replace(s3_server.location(), endpoint=f"http://127.0.0.1:{proxy.port}")
+        async with opened(s3_server, location) as store:
+            for body in (b"bytes", BODY):
+                extent = await put(store, body)
+                assert await get(store, extent, 0, len(body)) == body
+                await store.delete(extent)
+            assert await listed(store) == {}
+    for request in (b"PUT /", b"POST /", b"GET /"):
+        assert request in seen
+    assert not re.search(rb"\r\nif-[a-z-]+:", seen, re.IGNORECASE)
 
 
 async def test_memory_stays_flat_while_a_large_body_passes(s3_server: S3Server) -> None:
