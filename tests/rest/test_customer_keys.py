@@ -270,4 +270,5 @@ def test_a_sas_fixes_the_scope(box: Box) -> None:
     with settled(box.server, encryption_scopes=["finance", "other"]):
         assert put()[SCOPE] == "finance"
         assert put({SCOPE: "finance"}).status == 201
-        assert put({SCOPE: "other"}).answer == (403, "AuthorizationPermissionMismatch")
+        for headers in ({SCOPE: "other"}, KEY):
+            assert put(headers).answer == (403, "AuthorizationPermissionMismatch")

@@ -70,8 +70,8 @@ class EncryptionRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def scope(self) -> str | None:
-        """The scope that the request names. A SAS with a scope allows no other one."""
-        if self.sas_scope is not None and self.encryption_scope not in (None, self.sas_scope):
+        """The scope that the request names. A SAS with a scope allows no other one, and no key of the client."""
+        if self.sas_scope is not None and (self.encryption_key or self.encryption_scope not in (None, self.sas_scope)):
             raise StorageError(Code.AuthorizationPermissionMismatch)
         return self.encryption_scope or self.sas_scope
 
