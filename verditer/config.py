@@ -113,7 +113,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     outbound: Outbound = Outbound()
     seed: dict[str, Seed] = {}  # by account
     inline_limit: int = 64 * KIB  # bodies up to this many bytes live beside their record
-    drain_seconds: float = 0.0  # how long the server still serves after it was told to stop and is not ready any more
+    drain_seconds: float = 0.0  # how long the server serves on after a signal to stop and reports that it is not ready
     grace_seconds: float = 10.0  # how long running requests may take to finish at shutdown
     collect_seconds: float = 30.0  # between two rounds of the collector
 

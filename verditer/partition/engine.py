@@ -36,7 +36,7 @@ class MemberBetween(NamedTuple):
 
 
 Condition = MemberEquals | MemberBetween
-"""What a scan may be told about the records that its caller wants (`Transaction.scan`)."""
+"""What a scan may know about the records that its caller wants (`Transaction.scan`)."""
 
 
 class Order(Enum):

@@ -50,7 +50,7 @@ GrantOf = Callable[[Service, Request, Address], Awaitable[Grant]]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Endpoints:
-    """The endpoints of this server, by which a URL of its own is told from others."""
+    """The endpoints of this server, by which a URL of its own is recognized."""
 
     product_style: bool
     own: Service  # of the port that the request arrived at

@@ -226,7 +226,7 @@ class Op:
     reads_own_account: bool = False  # a source in the same account is read with the permission of the request itself
     changes: bool = False  # a GET that writes: Get Messages
     renames: str | None = None  # "file" or "directory": the operation takes the source that x-ms-file-rename-source names
-    check_target: ServiceFunction | None = None  # called before a malformed request is refused: a missing target is told first
+    check_target: ServiceFunction | None = None  # called before a malformed request is refused: a missing target goes first
     needs_intent: bool = True  # with a bearer token, where the service asks for an intent
     call: ServiceFunction = field(init=False)
     request: Callable[..., msgspec.Struct] | None = field(init=False, default=None)

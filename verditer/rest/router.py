@@ -1,4 +1,4 @@
-"""Request → row. A row is found by verb, depth of the path, `restype` and `comp`; headers or parameters tell rows apart."""
+"""Request → row: found by verb, depth of the path, `restype` and `comp`; where several fit, headers or parameters decide."""
 
 from collections.abc import Mapping, Sequence
 
@@ -41,7 +41,7 @@ class Router:
         return op.name not in self._conditional
 
     def _refusal(self, request: Request, verb: str, shape: Shape, query: Mapping[str, str]) -> StorageError:
-        """Name what is wrong: a header that tells rows apart, the verb, or the query."""
+        """Name what is wrong: a header that decides between rows, the verb, or the query."""
         rows = self._rows.get((verb, shape))
         if rows is not None:
             name = rows[-1].route.when[0][0]

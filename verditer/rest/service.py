@@ -1,4 +1,4 @@
-"""The row type of a service: everything by which the front end tells one service from another.
+"""The row type of a service: everything in which one service differs from another for the front end.
 
 `rest/services.py` holds the rows. The pipeline and `rest/auth` read them and never compare names of services.
 """

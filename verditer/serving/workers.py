@@ -1,4 +1,4 @@
-"""Worker processes that serve the same sockets: a parent forks them, starts a dead one again, and tells them when to stop.
+"""Worker processes that serve the same sockets: a parent forks them, starts a dead one again, and stops them.
 
 A worker and its parent are connected by a pair of sockets. The worker reports when it serves; the parent tells it to stop. The
 end of that connection means that the other process is gone: the parent starts a dead worker again, and a worker without a parent

@@ -1,4 +1,4 @@
-"""The JSON API of the explorer, for what Azure's REST API does not tell: the accounts of this server, their amounts, connection
+"""The JSON API of the explorer, for what Azure's REST API does not have: the accounts of this server, their amounts, connection
 strings and signatures, and the concurrency view of an object. `docs/explorer.md` describes every request."""
 
 import base64

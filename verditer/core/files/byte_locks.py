@@ -12,13 +12,7 @@ from verditer.core.errors import Code, StorageError
 MAX_OFFSET = (1 << 64) - 1
 
 
-class HeldLock(Protocol):
-    @property
-    def handle_id(self) -> int: ...
-
-    @property
-    def lock_id(self) -> int: ...
-
+class ByteRangeLock(Protocol):
     @property
     def start(self) -> int: ...
 
@@ -27,6 +21,14 @@ class HeldLock(Protocol):
 
     @property
     def exclusive(self) -> bool: ...
+
+
+class HeldLock(ByteRangeLock, Protocol):
+    @property
+    def handle_id(self) -> int: ...
+
+    @property
+    def lock_id(self) -> int: ...
 
 
 L = TypeVar("L", bound=HeldLock)

@@ -66,7 +66,7 @@ class Break(NamedTuple):
 
 def breaks_of(effect: OplockEffect, handles: Iterable[OplockHolder], *, own: int | None = None) -> tuple[Break, ...]:
     """What an operation through the handle `own`, or through none, has to break first. Level II of the handle itself is broken,
-    too: SMB clients expect to be told when they write."""
+    too: SMB clients expect a break when they write."""
     table = _AFTER[effect]
     found = ((handle, table.get(handle.oplock)) for handle in handles if handle.oplock)
     return tuple(

@@ -10,6 +10,7 @@ from enum import Enum, IntFlag
 from typing import NamedTuple, Protocol
 
 from verditer.core.errors import Code, StorageError
+from verditer.core.files.byte_locks import ByteRangeLock
 from verditer.core.files.oplocks import OplockEffect
 
 
@@ -36,17 +37,6 @@ class OpenHandle(Protocol):
 
     @property
     def delete_pending(self) -> bool: ...
-
-
-class ByteRangeLock(Protocol):
-    @property
-    def start(self) -> int: ...
-
-    @property
-    def length(self) -> int: ...
-
-    @property
-    def exclusive(self) -> bool: ...
 
 
 class LockRule(Enum):

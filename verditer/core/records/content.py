@@ -105,7 +105,7 @@ class ExtentReferences(Record, tag=1, frozen=True, kw_only=True):
 class Interval(Record, tag=1, frozen=True, kw_only=True):
     """A run of bytes in the current state of a content: in `data` when small, else `length` bytes of an extent.
 
-    A row with neither is a mark: its range was cleared in its epoch and reads as zeros. The difference to a snapshot tells it."""
+    A row with neither is a mark: its range was cleared in its epoch and reads as zeros. Differences to a snapshot show it."""
 
     TABLE = "piece"
     KEY: ClassVar[tuple[str, ...]] = ("content_id", "start")

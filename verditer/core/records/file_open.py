@@ -41,8 +41,8 @@ class FileOpen(Record, tag=1, frozen=True, kw_only=True):
     view: int = 0  # a handle on a share snapshot: the tick at which that sees the tree
     access_mask: int = 0
     oplock: int = 0  # an `OplockLevel`
-    breaks_to: int | None = None  # the level that the holder was told to go back to, and has not acknowledged
-    break_began: int = 0  # the tick at which it was told
+    breaks_to: int | None = None  # the level of a break that the holder has not acknowledged
+    break_began: int = 0  # the tick at which the break began
 
     @property
     def file_path(self) -> FilePath:
@@ -55,7 +55,7 @@ class FileOpen(Record, tag=1, frozen=True, kw_only=True):
 
 
 class FileLock(Record, tag=1, frozen=True, kw_only=True):
-    """A byte-range lock held by an open handle. One handle may lock the same range several times; ids tell these apart."""
+    """A byte-range lock held by an open handle. One handle may lock the same range several times; their ids differ."""
 
     TABLE = "file_lock"
     KEY = ("share_id", "node_id", "handle_id", "lock_id")

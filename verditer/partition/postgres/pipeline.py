@@ -2,7 +2,7 @@
 
 It uses libpq's pipeline mode through `psycopg.pq`. psycopg opens the connection, so hosts, TLS and authentication work as libpq
 documents them. A round has a deadline of its own: a server that is stopped, or cut off, answers nothing and reports no error, so
-the connection is closed and the caller is told.
+the connection is closed and the caller gets an exception.
 """
 
 import asyncio

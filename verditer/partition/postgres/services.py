@@ -15,7 +15,7 @@ class BatchServices(Protocol):
         """The time of the database, as far as it is known without asking."""
 
     def adjust_clock(self, database_ticks: int) -> int:
-        """The time of a transaction that was told this time by the database."""
+        """The time of a transaction to which the database gave this time."""
 
     def issued_tick(self, after: int) -> int:
         """A tick of those that are reserved. Raises TicksUsedUp."""

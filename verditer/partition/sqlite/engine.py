@@ -131,7 +131,7 @@ class SqliteEngine:
                 return self._snapshot_reader.run(body)
             except ReadTooLong:
                 pass
-            finally:  # an exception tells the caller something about what was read, too
+            finally:  # an exception too depends on what was read
                 if self._wal.is_behind(self._snapshot_reader.commits):
                     await self._wal.wait_until_synced(self._snapshot_reader.commits)
         return await asyncio.get_running_loop().run_in_executor(self._reader_threads, self._read_in_thread, body)

@@ -34,7 +34,7 @@ MAX_JWKS_BYTES = 1 << 20
 FETCH_SECONDS = 5.0
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 _MIN_RSA_BITS = 2048
-_PROVEN = 1000  # tokens remembered as having a valid signature: the same one comes with request after request
+_PROVEN = 1000  # tokens whose signature was found valid: the same one comes with request after request
 
 PublicKey = rsa.RSAPublicKey | ec.EllipticCurvePublicKey
 _HASHES: dict[str, hashes.HashAlgorithm] = {"256": hashes.SHA256(), "384": hashes.SHA384(), "512": hashes.SHA512()}

@@ -21,7 +21,7 @@ _BY_NAME = {name.lower(): attribute for attribute, name in _NAMES.items()} | {"n
 
 
 def parse_attributes(name: str, text: str, *, is_directory: bool) -> FileAttributes:
-    """Names in any case and order, with or without blanks. The error tells the one that this kind of resource cannot have."""
+    """Names in any case and order, with or without blanks. The error names the one that this kind of resource cannot have."""
     attributes, refused = FileAttributes.NONE, refused_attributes(is_directory=is_directory)
     for part in text.split("|"):
         attribute = _BY_NAME.get(part.strip().lower())

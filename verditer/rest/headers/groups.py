@@ -130,7 +130,7 @@ def blob_tier(state: BlobAtTime) -> list[tuple[str, str]]:
 
 
 def _page_tier(blob: Blob, settings: BlobSettings) -> list[tuple[str, str]]:
-    """Only page blobs of premium accounts have a tier. When it changed is not told (seen on Azure)."""
+    """Only page blobs of premium accounts have a tier. Azure does not answer when it changed (seen)."""
     if blob.tier is not None:
         return [("x-ms-access-tier", blob.tier)]
     if not settings.premium:
@@ -163,7 +163,7 @@ def encrypted(written: Written) -> list[tuple[str, str]]:
 
 
 def copied_under(written: Written) -> list[tuple[str, str]]:
-    """Copy Blob From URL tells only the scope."""
+    """Copy Blob From URL answers only the scope."""
     return [] if written.encryption is None else _encryption_headers(None, written.encryption.scope)
 
 

@@ -27,7 +27,7 @@ class Decoding:
         self._ctx = ctx
 
     async def decode(self, authorized: Authorized) -> Decoded:
-        """Where the row says so, a missing target is told before a malformed request."""
+        """Where the row says so, the error is a missing target rather than a malformed request."""
         try:
             return await decode(authorized)
         except StorageError:

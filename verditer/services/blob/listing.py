@@ -5,7 +5,6 @@ The cost of a page depends on what it shows: one look-up skips all names that be
 
 import heapq
 from collections.abc import Callable, Iterator
-from itertools import islice
 from typing import TypeVar
 
 import msgspec
@@ -28,7 +27,7 @@ from verditer.services.blob.answers import BlobPage, ContainerPage, ListedItem, 
 from verditer.services.blob.current import require_container
 from verditer.services.blob.history import as_snapshot
 from verditer.services.context import Context
-from verditer.services.markers import decode_marker, encode_marker
+from verditer.services.markers import decode_marker, first_page
 
 T = TypeVar("T")
 INLINE_PAGE = 256  # items: a longer page is read by a thread
@@ -62,10 +61,9 @@ async def list_containers(ctx: Context, target: AccountName, request: ListContai
     start = decode_marker(request.marker) if request.marker else b""
 
     def look(tx: Transaction) -> ContainerPage:
-        found = list(islice(_containers(tx, target.account, request, start), request.max_results + 1))
-        more = found[request.max_results :]
-        marker = encode_marker(_container_position(more[0])) if more else ""
-        return ContainerPage(containers=found[: request.max_results], next_marker=marker, now=tx.now)
+        found = _containers(tx, target.account, request, start)
+        page, marker = first_page(found, request.max_results, _container_position)
+        return ContainerPage(containers=page, next_marker=marker, now=tx.now)
 
     return await ctx.engine.read(target.scope, look, long=True)
 
@@ -105,12 +103,10 @@ async def list_blobs(ctx: Context, target: ContainerName, request: ListBlobs) ->
             items = _items(tx, container.id, request, start)
             if container.blob_settings.hierarchical:
                 items = (item for item in items if not (isinstance(item, Blob) and item.is_expired(tx.now)))
-            found = list(islice(items, limit + 1))
-            if len(found) > limit and limit < request.max_results:
+            found, marker = first_page(items, limit, _position)
+            if marker and limit < request.max_results:
                 return None
-            more = found[limit:]
-            marker = encode_marker(_position(more[0])) if more else ""
-            return BlobPage(items=found[:limit], next_marker=marker, now=tx.now, settings=container.blob_settings)
+            return BlobPage(items=found, next_marker=marker, now=tx.now, settings=container.blob_settings)
 
         return body
 

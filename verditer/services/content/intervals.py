@@ -89,7 +89,7 @@ def append_interval(tx: Transaction, content: Content, received: Received) -> In
 
 
 def clear_range(tx: Transaction, content: Content, start: int, end: int, *, marked: bool = False) -> IntervalMap:
-    """The range reads as zeros from now on. `marked`: later differences to a snapshot tell that it was cleared."""
+    """The range reads as zeros from now on. `marked`: later differences to a snapshot show that it was cleared."""
     intervals = interval_map_of(content)
     changes = IntervalRows(tx, content.content_id, intervals.group)
     changes.clear(start, end, intervals.epoch, marked=marked and intervals.epoch > 0)

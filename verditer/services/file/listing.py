@@ -1,7 +1,6 @@
 """List Directories and Files: the entries of one directory, a page at a time. Every page is one committed state (contract G3)."""
 
 from collections.abc import Iterator
-from itertools import islice
 
 import msgspec
 
@@ -15,7 +14,7 @@ from verditer.services.context import Context
 from verditer.services.file.answers import EntryPage
 from verditer.services.file.current import InShare, compared_prefix, require_directory
 from verditer.services.file.opens import is_delete_pending
-from verditer.services.markers import decode_marker, encode_marker
+from verditer.services.markers import decode_marker, first_page
 
 INLINE_PAGE = 256  # entries: a page up to this long is read on the event loop, a longer one beside it
 
@@ -37,12 +36,11 @@ async def list_entries(ctx: Context, target: FilePath, request: ListEntries) -> 
         located, directory = require_directory(tx, target, request.snapshot)
         if request.snapshot is None and is_delete_pending(tx, directory):
             raise StorageError(Code.SMBDeletePending)
-        found = list(islice(_entries(tx, located, directory, request, start), limit + 1))
-        if len(found) > limit and limit < request.max_results:
+        found = _entries(tx, located, directory, request, start)
+        page, marker = first_page(found, limit, lambda entry: text_bytes(entry.folded))
+        if marker and limit < request.max_results:
             return None
-        more = found[limit:]
-        marker = encode_marker(text_bytes(more[0].folded)) if more else ""
-        entries = [located.tree.followed(tx, entry) for entry in found[:limit]]
+        entries = [located.tree.followed(tx, entry) for entry in page]
         return EntryPage(directory=directory, entries=entries, next_marker=marker)
 
     page = await ctx.engine.read(target.scope, lambda tx: read(tx, min(request.max_results, INLINE_PAGE)))

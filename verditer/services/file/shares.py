@@ -2,7 +2,6 @@
 
 import heapq
 from collections.abc import Callable, Iterator
-from itertools import islice
 
 import msgspec
 
@@ -25,7 +24,7 @@ from verditer.services.file.current import require_share
 from verditer.services.file.permissions import root_permission
 from verditer.services.file.properties import DIRECTORY_MODE
 from verditer.services.file.usage import new_usage, usage_of
-from verditer.services.markers import decode_marker, encode_marker
+from verditer.services.markers import decode_marker, first_page
 from verditer.services.removal import remove
 from verditer.services.settings import settings_of
 
@@ -240,10 +239,8 @@ async def list_shares(ctx: Context, target: AccountName, request: ListShares) ->
     start = decode_marker(request.marker) if request.marker else b""
 
     def read(tx: Transaction) -> SharePage:
-        found = list(islice(_shares(tx, target.account, request, start), request.max_results + 1))
-        more = found[request.max_results :]
-        marker = encode_marker(_position(more[0])) if more else ""
-        return SharePage(shares=found[: request.max_results], next_marker=marker, now=tx.now)
+        page, marker = first_page(_shares(tx, target.account, request, start), request.max_results, _position)
+        return SharePage(shares=page, next_marker=marker, now=tx.now)
 
     return await ctx.engine.read(target.scope, read, long=True)
 

@@ -63,7 +63,7 @@ class ParquetRows:
             yield pa.record_batch([pa.array([0] * len(batch), pa.int64()), *columns], schema)
 
     def _rows_at_once(self) -> int:
-        """So many that a batch has about a MiB, as far as the file tells."""
+        """So many that a batch has about a MiB, as far as the file shows."""
         metadata = self._source.metadata
         groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
         row_bytes = max([group.total_byte_size // max(group.num_rows, 1) for group in groups], default=0)
