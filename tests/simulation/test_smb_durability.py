@@ -20,7 +20,6 @@ from tests.simulation.servers import PATIENCE_SECONDS, Server
 from verditer.services.account import DEVELOPMENT_ACCOUNT, DEVELOPMENT_KEY
 
 WRITES_BEFORE_THE_KILL = 30
-CLIENTS = 4
 BLOCK_BYTES = 3000
 LOST = (SMBException, OSError, ValueError)  # smbprotocol raises any of these when its connection is gone
 
@@ -83,20 +82,38 @@ def test_acknowledged_writes_survive_a_kill(server: Server) -> None:  # contract
 def test_a_killed_worker_takes_the_handles_of_its_own_clients_along(server: Server) -> None:  # contract G6
     with share_of(server) as share:
         share.create_share()
-        files = {number: opened(server, f"file{number}") for number in range(CLIENTS)}
-        os.kill(server.workers[0], signal.SIGKILL)
-        survivors = {number for number, file in files.items() if still_writes(file)}
-        assert 0 < len(survivors) < CLIENTS
-        expected = {handle_id(files[number]) for number in survivors}
+    files: dict[str, Any] = {}
+    workers: dict[str, int] = {}
+    while set(workers.values()) != set(server.workers):  # until each serves a client
+        name = f"file{len(files)}"
+        files[name] = opened(server, name)
+        workers[name] = worker_of(server, files[name])
+    killed = workers["file0"]
+    os.kill(killed, signal.SIGKILL)
+    assert {name for name, file in files.items() if still_writes(file)} == {name for name in files if workers[name] != killed}
+    with share_of(server) as share:  # over a new connection: the former may have been one of the killed worker
+        expected = {handle_id(file) for name, file in files.items() if workers[name] != killed}
         end = time.monotonic() + PATIENCE_SECONDS
         while {int(handle.id) for handle in share.get_directory_client("").list_handles(recursive=True)} != expected:
             assert time.monotonic() < end  # the successor of the worker closes what the worker had open
-        for number in range(CLIENTS):
-            if number in survivors:
-                assert still_writes(files[number])
-            else:
-                share.get_file_client(f"file{number}").delete_file()
-                opened(server, f"file{number}").close()  # its client goes on
+        share.get_file_client("file0").delete_file()
+    opened(server, "file0").close()  # its client goes on
+
+
+def worker_of(server: Server, file: Any) -> int:
+    """The process that has the other end of the connection of an open file."""
+    client_port = file.fd.connection.transport._sock.getsockname()[1]
+    ends = (f":{server.ports['smb']:04X}", f":{client_port:04X}")
+    rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()]
+    [inode] = [row[9] for row in rows if (row[1][-5:], row[2][-5:]) == ends]
+    [worker] = [worker for worker in server.workers if f"socket:[{inode}]" in open_files(worker)]
+    return worker
+
+
+def open_files(process: int) -> Iterator[str]:
+    for link in Path(f"/proc/{process}/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):  # closed meanwhile
+            yield os.readlink(link)
 
 
 def still_writes(file: Any) -> bool:
