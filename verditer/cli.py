@@ -45,6 +45,8 @@ def command(services: str | None = None) -> NoReturn:
     except KeyboardInterrupt:
         status = 0
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)  # the mask is that of this thread, and the interpreter restores default handlers
     sys.exit(status)
 
 

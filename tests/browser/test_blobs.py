@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from azure.core.exceptions import HttpResponseError
 from azure.storage.blob import BlobClient, ContentSettings
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from tests.browser.conftest import PICTURES, Azure, visit
 from tests.browser.example import fill
@@ -163,6 +163,22 @@ def test_previews(page: Page, azure: Azure, name: str, content: bytes, kind: str
     show(page, "previews", name, "Preview")
     expect(page.locator("#detail")).to_contain_text(shown)
     assert page.title() != "run"
+
+
+def test_a_tab_that_is_slow_does_not_draw_into_the_next_one(page: Page, azure: Azure) -> None:
+    azure.blobs.create_container("slow").upload_blob(
+        "a.txt", b"late", content_settings=ContentSettings(content_type="text/plain")
+    )
+    held: list[Route] = []
+    page.route("**/storage/blob/**/a.txt", lambda route: route.continue_() if held else held.append(route))
+    show(page, "slow", "a.txt", "Preview")
+    page.get_by_role("tab", name="Share").click()
+    expect(page.get_by_label("Connection string")).to_be_visible()
+    with page.expect_response(lambda response: response.request.method == "GET" and response.url.endswith("a.txt")) as answer:
+        held[0].continue_()
+    answer.value.finished()
+    page.evaluate("new Promise(requestAnimationFrame)")
+    expect(page.get_by_role("tabpanel")).not_to_contain_text("late")
 
 
 def test_an_image_is_shown(page: Page, azure: Azure) -> None:

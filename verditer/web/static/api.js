@@ -21,7 +21,9 @@ export const storagePath = (service, account, ...names) =>
 
 export function storage(method, place, { query = {}, headers = {}, ...rest } = {}) {
   const [service, account, ...names] = place;
-  const parameters = new URLSearchParams(Object.entries(query).filter(([, value]) => value !== "" && value !== undefined && value !== null));
+  const parameters = new URLSearchParams(
+    Object.entries(query).filter(([, value]) => value !== "" && value !== undefined && value !== null),
+  );
   const target = `${storagePath(service, account, ...names)}${[...parameters].length ? `?${parameters}` : ""}`;
   return send(method, target, { headers: { "x-ms-version": VERSION, ...headers }, ...rest });
 }
@@ -75,10 +77,24 @@ async function refusal(request, type) {
 export const child = (element, name) => element?.getElementsByTagName(name)[0]?.textContent ?? "";
 export const listed = (answer, name) => [...answer.content.getElementsByTagName(name)];
 
+// The metadata that an answer carries, and the headers that store it.
+export const metadataOf = (answer) =>
+  Object.fromEntries(
+    answer.request
+      .getAllResponseHeaders()
+      .trim()
+      .split("\r\n")
+      .map((line) => line.split(": "))
+      .filter(([name]) => name.startsWith("x-ms-meta-"))
+      .map(([name, ...value]) => [name.slice(10), value.join(": ")]),
+  );
+export const asMetadata = (entries) =>
+  Object.fromEntries(Object.entries(entries).map(([key, value]) => [`x-ms-meta-${key}`, value]));
+
 // Blob and file names that XML cannot hold arrive percent-encoded.
 export function nameOf(element) {
   const name = [...element.children].find((each) => each.tagName === "Name");
-  return name?.getAttribute("Encoded") === "true" ? decodeURIComponent(name.textContent) : name?.textContent ?? "";
+  return name?.getAttribute("Encoded") === "true" ? decodeURIComponent(name.textContent) : (name?.textContent ?? "");
 }
 
 // One stream of events serves everything on the page. It is closed while the tab is hidden: browsers allow six connections to a
@@ -90,7 +106,10 @@ export function watch(query, handlers, onopen = () => {}) {
   const watcher = { query, handlers, onopen };
   watchers.add(watcher);
   reopen();
-  return () => { watchers.delete(watcher); reopen(); };
+  return () => {
+    watchers.delete(watcher);
+    reopen();
+  };
 }
 
 // Tells a page that a list of containers, queues, tables, shares or of their contents may have changed.
@@ -105,7 +124,10 @@ function reopen() {
   const topics = [...new Set(queries.flatMap((each) => each.topics?.split(",") ?? []))].join(",");
   const opened = new EventSource(`/api/events?${new URLSearchParams({ ...Object.assign({}, ...queries), topics })}`);
   source = opened;
-  opened.onopen = () => { showConnection(""); watchers.forEach((each) => each.onopen()); };
+  opened.onopen = () => {
+    showConnection("");
+    watchers.forEach((each) => each.onopen());
+  };
   opened.onerror = () => lost(opened);
   for (const name of ["requests", "metrics", "object", "changed"]) {
     opened.addEventListener(name, (event) => watchers.forEach((each) => each.handlers[name]?.(JSON.parse(event.data))));
@@ -123,5 +145,7 @@ async function lost(stream) {
   showConnection("The server does not answer. What is shown may be old.");
   if (stream.readyState !== EventSource.CLOSED) return;
   await get("overview").catch((error) => showConnection(error.message));
-  setTimeout(() => { if (stream === source) reopen(); }, AGAIN);
+  setTimeout(() => {
+    if (stream === source) reopen();
+  }, AGAIN);
 }

@@ -19,7 +19,10 @@ let leave = [];
 // #/account/service/name/rest?key=value, each part percent-encoded.
 export function place() {
   const [path, query] = location.hash.replace(/^#\/?/, "").split("?");
-  return { parts: path.split("/").filter(Boolean).map(decodeURIComponent), query: Object.fromEntries(new URLSearchParams(query ?? "")) };
+  return {
+    parts: path.split("/").filter(Boolean).map(decodeURIComponent),
+    query: Object.fromEntries(new URLSearchParams(query ?? "")),
+  };
 }
 
 export function link(parts, query = {}) {
@@ -27,7 +30,9 @@ export function link(parts, query = {}) {
   return `#/${parts.map(encodeURIComponent).join("/")}${text ? `?${text}` : ""}`;
 }
 
-export const go = (parts, query) => { location.hash = link(parts, query); };
+export const go = (parts, query) => {
+  location.hash = link(parts, query);
+};
 
 // Changes the query of the address without drawing the page again: deep links stay right while a page is used.
 export function remember(query) {
@@ -37,8 +42,15 @@ export function remember(query) {
 
 export function showDetail(title, content, { onclose = () => {} } = {}) {
   closeDetail();
-  $("#detail").replaceChildren(h("div", { class: "head" }, h("h1", {}, title),
-    h("button", { type: "button", class: "icon", "aria-label": "Close", title: "Close (Esc)", onclick: leaveDetail }, "×")), content);
+  $("#detail").replaceChildren(
+    h(
+      "div",
+      { class: "head" },
+      h("h1", {}, title),
+      h("button", { type: "button", class: "icon", "aria-label": "Close", title: "Close (Esc)", onclick: leaveDetail }, "×"),
+    ),
+    content,
+  );
   $("#detail").hidden = false;
   $("#detail").onclosed = onclose;
 }
@@ -61,21 +73,36 @@ function leaveDetail() {
 export function tabs(entries, chosen, remembered) {
   const panel = h("div", { role: "tabpanel" });
   let end = null;
-  const stop = () => { end?.(); end = null; };
-  const buttons = entries.map(([name, draw]) => h("button", { type: "button", role: "tab", onclick: () => choose(name, draw) }, name));
+  let turn = 0; // a tab that is still being drawn when another one is chosen ends at once
+  const stop = () => {
+    end?.();
+    end = null;
+    turn += 1;
+  };
+  const buttons = entries.map(([name, draw]) =>
+    h("button", { type: "button", role: "tab", onclick: () => choose(name, draw) }, name),
+  );
   const step = (event) => {
     const to = buttons[buttons.indexOf(event.target) + ({ ArrowRight: 1, ArrowLeft: -1 }[event.key] ?? NaN)];
-    if (to) { to.focus(); to.click(); event.preventDefault(); }
+    if (to) {
+      to.focus();
+      to.click();
+      event.preventDefault();
+    }
   };
   async function choose(name, draw) {
     stop();
+    const mine = turn;
+    const content = h("div");
     buttons.forEach((each) => each.setAttribute("aria-selected", each.textContent === name));
-    panel.replaceChildren();
+    panel.replaceChildren(content);
     remembered?.(name);
     try {
-      end = (await draw(panel)) ?? null;
+      const ended = await draw(content);
+      if (mine === turn) end = ended ?? null;
+      else ended?.();
     } catch (error) {
-      panel.replaceChildren(h("div", { class: "notice bad" }, error.message));
+      content.replaceChildren(h("div", { class: "notice bad" }, error.message));
     }
   }
   const first = entries.find(([name]) => name === chosen) ?? entries[0];
@@ -87,14 +114,21 @@ function drawSide(parts) {
   const item = (target, text, current) => h("a", { class: "item", href: target, "aria-current": current ? "page" : null }, text);
   const accounts = server.accounts.map((account) => [
     h("div", { class: "account" }, account),
-    Object.entries(SERVICES).map(([service, title]) => item(link([account, service]), title, parts[0] === account && parts[1] === service)),
+    Object.entries(SERVICES).map(([service, title]) =>
+      item(link([account, service]), title, parts[0] === account && parts[1] === service),
+    ),
   ]);
   $("#side").replaceChildren(
     h("a", { class: "brand", href: "#/" }, h("img", { src: "/static/icon.svg", alt: "" }), "Verditer"),
     item("#/", "Overview", !parts.length),
     item("#/live", "Live requests", parts[0] === "live" && parts.length === 1),
     ...accounts.flat(3),
-    h("footer", {}, `Version ${server.version}`, server.readOnly ? h("div", {}, h("span", { class: "mark warn" }, "read-only")) : null),
+    h(
+      "footer",
+      {},
+      `Version ${server.version}`,
+      server.readOnly ? h("div", {}, h("span", { class: "mark warn" }, "read-only")) : null,
+    ),
   );
 }
 
@@ -107,18 +141,35 @@ function drawTop(parts, query) {
     if (service) crumbs.push(h("a", { href: link([account, service]) }, SERVICES[service] ?? service));
     if (name) crumbs.push(h("a", { href: link([account, service, name]) }, name));
     const folders = (query.prefix ?? "").split("/").slice(0, -1);
-    folders.forEach((folder, number) => crumbs.push(
-      h("a", { href: link([account, service, name], { prefix: `${folders.slice(0, number + 1).join("/")}/` }) }, folder || "(empty)")));
+    folders.forEach((folder, number) =>
+      crumbs.push(
+        h(
+          "a",
+          { href: link([account, service, name], { prefix: `${folders.slice(0, number + 1).join("/")}/` }) },
+          folder || "(empty)",
+        ),
+      ),
+    );
   }
   crumbs[crumbs.length - 1].setAttribute("aria-current", "location");
-  const trail = crumbs.flatMap((each, number) => (number ? [h("span", { class: "sep", "aria-hidden": "true" }, "/"), each] : [each]));
-  $("#top").replaceChildren(h("button", { type: "button", class: "icon menu", "aria-label": "Menu", onclick: () => document.body.classList.toggle("menu") }, "☰"), h("nav", { "aria-label": "Breadcrumbs" }, trail),
-    button("Keys", showKeys, "icon"), button("Theme", switchTheme, "icon"));
+  const trail = crumbs.flatMap((each, number) =>
+    number ? [h("span", { class: "sep", "aria-hidden": "true" }, "/"), each] : [each],
+  );
+  $("#top").replaceChildren(
+    h(
+      "button",
+      { type: "button", class: "icon menu", "aria-label": "Menu", onclick: () => document.body.classList.toggle("menu") },
+      "☰",
+    ),
+    h("nav", { "aria-label": "Breadcrumbs" }, trail),
+    button("Keys", showKeys, "icon"),
+    button("Theme", switchTheme, "icon"),
+  );
 }
 
 async function draw() {
   leave.forEach((each) => each());
-  leave = [];
+  const ends = (leave = []);
   closeDetail();
   document.body.classList.remove("menu");
   const { parts, query } = place();
@@ -129,7 +180,16 @@ async function draw() {
     drawTop(parts, query);
     main.replaceChildren();
     document.title = parts.length ? `${parts[parts.length - 1]} · Verditer` : "Verditer";
-    const page = { account, service, name, rest, query, server, main, onleave: (end) => leave.push(end) };
+    const page = {
+      account,
+      service,
+      name,
+      rest,
+      query,
+      server,
+      main,
+      onleave: (end) => (leave === ends ? ends.push(end) : end()),
+    };
     if (!parts.length) await overviewPage(page);
     else if (account === "live" && parts.length === 1) await feedPage(page);
     else if (server.accounts.includes(account) && !service) location.replace(link([account, "blob"]));
@@ -137,12 +197,14 @@ async function draw() {
     else if (!name) await LISTS[service](page);
     else await CONTENTS[service](page);
   } catch (error) {
-    main.prepend(h("div", { class: "notice bad", role: "alert" }, error.message));
+    if (leave === ends) main.prepend(h("div", { class: "notice bad", role: "alert" }, error.message));
   }
 }
 
 function switchTheme() {
-  const dark = document.documentElement.dataset.theme ? document.documentElement.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+  const dark = document.documentElement.dataset.theme
+    ? document.documentElement.dataset.theme === "dark"
+    : matchMedia("(prefers-color-scheme: dark)").matches;
   setTheme(dark ? "light" : "dark");
 }
 
@@ -151,29 +213,46 @@ function setTheme(theme) {
   localStorage.setItem("theme", theme);
 }
 
-const showKeys = () => ask("Keyboard", facts([
-  [h("kbd", {}, "/"), "search or filter"],
-  [h("span", {}, h("kbd", {}, "↓"), " ", h("kbd", {}, "↑")), "next and previous row (also j and k)"],
-  [h("kbd", {}, "Enter"), "open the row"],
-  [h("kbd", {}, "→"), "from a row to its details"],
-  [h("kbd", {}, "Esc"), "close the details, back to the row"],
-  [h("kbd", {}, "u"), "upload"],
-  [h("kbd", {}, "o"), "overview"],
-  [h("kbd", {}, "l"), "live requests"],
-  [h("kbd", {}, "?"), "this help"],
-]), { confirm: "Close", cancel: "" });
+const showKeys = () =>
+  ask(
+    "Keyboard",
+    facts([
+      [h("kbd", {}, "/"), "search or filter"],
+      [h("span", {}, h("kbd", {}, "↓"), " ", h("kbd", {}, "↑")), "next and previous row (also j and k)"],
+      [h("kbd", {}, "Enter"), "open the row"],
+      [h("kbd", {}, "→"), "from a row to its details"],
+      [h("kbd", {}, "Esc"), "close the details, back to the row"],
+      [h("kbd", {}, "u"), "upload"],
+      [h("kbd", {}, "o"), "overview"],
+      [h("kbd", {}, "l"), "live requests"],
+      [h("kbd", {}, "?"), "this help"],
+    ]),
+    { confirm: "Close", cancel: "" },
+  );
 
 function onKey(event) {
   if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("dialog")) return;
   const rows = () => $("#main tr.row[aria-selected]") ?? $("#main tr.row");
-  if (event.key === "ArrowDown" && event.target.matches("#main input[type=search]")) { rows()?.focus(); event.preventDefault(); }
+  if (event.key === "ArrowDown" && event.target.matches("#main input[type=search]")) {
+    rows()?.focus();
+    event.preventDefault();
+  }
   if (event.target.closest("input, textarea, select")) return;
-  const first = () => { if (event.target.closest("tr.row, #detail, #side") === null) rows()?.focus(); };
+  const first = () => {
+    if (event.target.closest("tr.row, #detail, #side") === null) rows()?.focus();
+  };
   const actions = {
-    ArrowDown: first, j: first,
-    ArrowRight: () => { if (event.target.closest("tr.row")) $("#detail:not([hidden]) [role=tab][aria-selected=true]")?.focus(); },
-    "/": () => $("#main input[type=search], #main input.filter")?.focus(), "?": showKeys, o: () => go([]), l: () => go(["live"]),
-    u: () => $("#main [data-key=u]")?.click(), Escape: leaveDetail,
+    ArrowDown: first,
+    j: first,
+    ArrowRight: () => {
+      if (event.target.closest("tr.row")) $("#detail:not([hidden]) [role=tab][aria-selected=true]")?.focus();
+    },
+    "/": () => $("#main input[type=search], #main input.filter")?.focus(),
+    "?": showKeys,
+    o: () => go([]),
+    l: () => go(["live"]),
+    u: () => $("#main [data-key=u]")?.click(),
+    Escape: leaveDetail,
   };
   if (!actions[event.key] || event.defaultPrevented) return;
   if (!event.key.startsWith("Arrow")) event.preventDefault();

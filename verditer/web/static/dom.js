@@ -61,7 +61,11 @@ export function field(label, control) {
 }
 
 // Shows a dialog. Resolves to the value of `result()` when it is confirmed, and to null when it is left.
-export function ask(title, content, { confirm = "OK", cancel = "Cancel", danger = false, wide = false, result = () => true } = {}) {
+export function ask(
+  title,
+  content,
+  { confirm = "OK", cancel = "Cancel", danger = false, wide = false, result = () => true } = {},
+) {
   return new Promise((resolve) => {
     let answer = null;
     const problem = h("div", { class: "notice bad", hidden: true, role: "alert" });
@@ -76,10 +80,19 @@ export function ask(title, content, { confirm = "OK", cancel = "Cancel", danger 
       }
     };
     const yes = h("button", { type: "submit", class: danger ? "danger" : "primary" }, confirm);
-    const form = h("form", { onsubmit: accept }, h("h1", {}, title), content, problem,
-      h("div", { class: "actions" }, cancel ? button(cancel, () => dialog.close()) : null, yes));
+    const form = h(
+      "form",
+      { onsubmit: accept },
+      h("h1", {}, title),
+      content,
+      problem,
+      h("div", { class: "actions" }, cancel ? button(cancel, () => dialog.close()) : null, yes),
+    );
     const dialog = h("dialog", { class: wide ? "wide" : "" }, form);
-    dialog.addEventListener("close", () => { dialog.remove(); resolve(answer); });
+    dialog.addEventListener("close", () => {
+      dialog.remove();
+      resolve(answer);
+    });
     document.body.append(dialog);
     dialog.showModal();
     (form.querySelector("input:not([type=hidden]), textarea, select") ?? yes).focus();
@@ -94,20 +107,33 @@ const ICONS = {
 };
 
 // A small picture before a name; the name says the same to a screen reader.
-export const icon = (kind) => svg("svg", { class: `icon ${kind}`, viewBox: "0 0 16 16", "aria-hidden": "true" }, svg("path", { d: ICONS[kind] }));
+export const icon = (kind) =>
+  svg("svg", { class: `icon ${kind}`, viewBox: "0 0 16 16", "aria-hidden": "true" }, svg("path", { d: ICONS[kind] }));
 
 // Rows of name and value, with a button that adds one. `read()` gives an object.
 export function pairs(entries, labels = ["name", "value"]) {
   const rows = h("div");
   const add = (name = "", value = "") => {
-    const row = h("div", { class: "pairs" }, h("input", { value: name, "aria-label": labels[0] }),
-      h("input", { value, "aria-label": labels[1] }), button("×", () => row.remove(), "icon"));
+    const row = h(
+      "div",
+      { class: "pairs" },
+      h("input", { value: name, "aria-label": labels[0] }),
+      h("input", { value, "aria-label": labels[1] }),
+      button("×", () => row.remove(), "icon"),
+    );
     rows.append(row);
   };
   Object.entries(entries).forEach(([name, value]) => add(name, value));
-  const element = h("div", {}, rows, button("Add", () => add()));
-  const read = () => Object.fromEntries([...rows.children].map((row) => [...row.querySelectorAll("input")].map((each) => each.value))
-    .filter(([name]) => name));
+  const element = h(
+    "div",
+    {},
+    rows,
+    button("Add", () => add()),
+  );
+  const read = () =>
+    Object.fromEntries(
+      [...rows.children].map((row) => [...row.querySelectorAll("input")].map((each) => each.value)).filter(([name]) => name),
+    );
   return { element, read };
 }
 
@@ -115,7 +141,10 @@ export function bytes(count) {
   if (count === null || count === undefined || Number.isNaN(count)) return "";
   const units = ["B", "KiB", "MiB", "GiB", "TiB"];
   let unit = 0;
-  while (count >= 1024 && unit < units.length - 1) { count /= 1024; unit += 1; }
+  while (count >= 1024 && unit < units.length - 1) {
+    count /= 1024;
+    unit += 1;
+  }
   return `${unit && count < 100 ? count.toFixed(1) : Math.round(count)} ${units[unit]}`;
 }
 
@@ -135,8 +164,13 @@ export function span(seconds) {
 }
 
 export function facts(entries) {
-  return h("dl", { class: "facts" }, entries.filter(([, value]) => value !== "" && value !== null && value !== undefined)
-    .map(([name, value]) => [h("dt", {}, name), h("dd", {}, value)]));
+  return h(
+    "dl",
+    { class: "facts" },
+    entries
+      .filter(([, value]) => value !== "" && value !== null && value !== undefined)
+      .map(([name, value]) => [h("dt", {}, name), h("dd", {}, value)]),
+  );
 }
 
 export function empty(title, text) {

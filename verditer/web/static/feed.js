@@ -14,10 +14,33 @@ export async function feedPage({ main, server, query, onleave }) {
   const note = h("span", { class: "dim" });
   const option = (value, text = value) => h("option", { value }, text);
   const filters = {
-    text: h("input", { type: "search", placeholder: "Path, operation or error code", value: query.text ?? "", "aria-label": "Filter by text" }),
-    account: h("select", { "aria-label": "Account" }, option("", "All accounts"), server.accounts.map((each) => option(each))),
-    service: h("select", { "aria-label": "Service" }, option("", "All services"), ["blob", "queue", "table", "file"].map((each) => option(each))),
-    status: h("select", { "aria-label": "Status" }, option("", "All statuses"), option("2", "Succeeded"), option("refused", "409 and 412"), option("4", "All 4xx"), option("5", "All 5xx")),
+    text: h("input", {
+      type: "search",
+      placeholder: "Path, operation or error code",
+      value: query.text ?? "",
+      "aria-label": "Filter by text",
+    }),
+    account: h(
+      "select",
+      { "aria-label": "Account" },
+      option("", "All accounts"),
+      server.accounts.map((each) => option(each)),
+    ),
+    service: h(
+      "select",
+      { "aria-label": "Service" },
+      option("", "All services"),
+      ["blob", "queue", "table", "file"].map((each) => option(each)),
+    ),
+    status: h(
+      "select",
+      { "aria-label": "Status" },
+      option("", "All statuses"),
+      option("2", "Succeeded"),
+      option("refused", "409 and 412"),
+      option("4", "All 4xx"),
+      option("5", "All 5xx"),
+    ),
   };
   for (const name of ["account", "service", "status"]) filters[name].value = query[name] ?? "";
   const own = h("input", { type: "checkbox", checked: query.own === "1" });
@@ -32,25 +55,83 @@ export async function feedPage({ main, server, query, onleave }) {
   };
   const draw = () => {
     const found = entries.filter(shown).slice(-DRAWN).reverse();
-    rows.replaceChildren(...(found.length ? found.map(line) : [h("tr", {}, h("td", { colspan: "6" }, empty("No requests yet", "Requests appear here as soon as a client sends them.")))]));
+    rows.replaceChildren(
+      ...(found.length
+        ? found.map(line)
+        : [
+            h(
+              "tr",
+              {},
+              h("td", { colspan: "6" }, empty("No requests yet", "Requests appear here as soon as a client sends them.")),
+            ),
+          ]),
+    );
     note.textContent = `${found.length} shown${paused ? ", paused" : ""}`;
   };
-  const changed = () => { remember({ ...Object.fromEntries(Object.entries(filters).map(([name, each]) => [name, each.value])), own: own.checked ? "1" : "" }); draw(); };
+  const changed = () => {
+    remember({
+      ...Object.fromEntries(Object.entries(filters).map(([name, each]) => [name, each.value])),
+      own: own.checked ? "1" : "",
+    });
+    draw();
+  };
   Object.values(filters).forEach((each) => each.addEventListener("input", changed));
   own.addEventListener("input", changed);
-  const pause = button("Pause", () => { paused = !paused; pause.textContent = paused ? "Continue" : "Pause"; draw(); });
-  main.append(h("div", { class: "bar" }, h("h1", {}, "Live requests"), Object.values(filters), h("label", { class: "check" }, own, "from this explorer"), pause,
-    button("Clear", () => { entries = []; draw(); }), note),
-    h("div", { class: "sheet" }, h("table", {}, h("thead", {}, h("tr", {}, ["Time", "Status", "Operation", "Path", "Bytes", "Duration"].map((title, number) => h("th", { scope: "col", class: number > 3 ? "num" : "" }, title)))), rows)));
+  const pause = button("Pause", () => {
+    paused = !paused;
+    pause.textContent = paused ? "Continue" : "Pause";
+    draw();
+  });
+  main.append(
+    h(
+      "div",
+      { class: "bar" },
+      h("h1", {}, "Live requests"),
+      Object.values(filters),
+      h("label", { class: "check" }, own, "from this explorer"),
+      pause,
+      button("Clear", () => {
+        entries = [];
+        draw();
+      }),
+      note,
+    ),
+    h(
+      "div",
+      { class: "sheet" },
+      h(
+        "table",
+        {},
+        h(
+          "thead",
+          {},
+          h(
+            "tr",
+            {},
+            ["Time", "Status", "Operation", "Path", "Bytes", "Duration"].map((title, number) =>
+              h("th", { scope: "col", class: number > 3 ? "num" : "" }, title),
+            ),
+          ),
+        ),
+        rows,
+      ),
+    ),
+  );
   draw();
-  onleave(watch({ topics: "feed" }, { // from the beginning whenever the stream is opened, so entries may come twice
-    requests: (more) => {
-      if (paused) return;
-      const known = new Set(entries.map(identity));
-      entries = [...entries, ...more.filter((each) => !known.has(identity(each)))].slice(-KEPT);
-      draw();
-    },
-  }));
+  onleave(
+    watch(
+      { topics: "feed" },
+      {
+        // from the beginning whenever the stream is opened, so entries may come twice
+        requests: (more) => {
+          if (paused) return;
+          const known = new Set(entries.map(identity));
+          entries = [...entries, ...more.filter((each) => !known.has(identity(each)))].slice(-KEPT);
+          draw();
+        },
+      },
+    ),
+  );
 }
 
 const identity = (entry) => `${entry.id} ${entry.time}`; // a server that was started again counts from the beginning
@@ -58,13 +139,21 @@ const identity = (entry) => `${entry.id} ${entry.time}`; // a server that was st
 function line(entry) {
   const refused = entry.status === 409 || entry.status === 412;
   const kind = entry.status >= 500 ? "bad" : refused ? "bad" : entry.status >= 400 ? "warn" : "good";
-  return h("tr", { class: refused ? "refused" : "", title: `${entry.requestId} · worker ${entry.worker} · ${entry.client}` },
+  return h(
+    "tr",
+    { class: refused ? "refused" : "", title: `${entry.requestId} · worker ${entry.worker} · ${entry.client}` },
     h("td", { class: "time" }, entry.time.slice(11, 23)),
     h("td", {}, h("span", { class: `mark ${kind}` }, String(entry.status))),
     h("td", {}, entry.operation),
-    h("td", { class: "name wrap why" }, h("span", { class: "mono" }, readable(entry.path)), entry.code ? h("div", {}, h("strong", {}, entry.code), entry.why ? ` ${entry.why}` : "") : null),
+    h(
+      "td",
+      { class: "name wrap why" },
+      h("span", { class: "mono" }, readable(entry.path)),
+      entry.code ? h("div", {}, h("strong", {}, entry.code), entry.why ? ` ${entry.why}` : "") : null,
+    ),
     h("td", { class: "num" }, entry.in || entry.out ? `${bytes(entry.in)} → ${bytes(entry.out)}` : ""),
-    h("td", { class: "num" }, `${entry.ms.toFixed(1)} ms`));
+    h("td", { class: "num" }, `${entry.ms.toFixed(1)} ms`),
+  );
 }
 
 function readable(path) {

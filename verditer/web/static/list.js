@@ -7,17 +7,40 @@ const PAUSE = 1000; // milliseconds between two readings of a list that changes 
 // columns: { title, show(row), sort(row)?, className? }. load(marker) → { rows, marker }. open(row) is called for the selected one.
 // key(row) identifies a row; `selected` is the key of the row that is marked from the start.
 export function pagedList({ columns, load, open, none, key = (row) => row.name, selected = null, rowClass = () => "" }) {
-  const state = { rows: [], marker: "", pages: 0, done: false, loading: false, failed: false, sort: null, descending: false, selected, due: null };
+  const state = {
+    rows: [],
+    marker: "",
+    pages: 0,
+    done: false,
+    loading: false,
+    failed: false,
+    sort: null,
+    descending: false,
+    selected,
+    due: null,
+  };
   const body = h("tbody");
   const note = h("span", { role: "status" });
   const more = button("Load more", () => next());
   const foot = h("div", { class: "more" }, note, more);
-  const headers = columns.map((column) => h("th", { class: column.className ?? "", scope: "col" },
-    column.sort ? button(column.title, () => sortBy(column)) : column.title));
+  const headers = columns.map((column) =>
+    h(
+      "th",
+      { class: column.className ?? "", scope: "col" },
+      column.sort ? button(column.title, () => sortBy(column)) : column.title,
+    ),
+  );
   const table = h("table", { role: "grid" }, h("thead", {}, h("tr", {}, headers)), body);
-  const stale = h("div", { class: "stale", hidden: true }, "The list has changed.", button("Show it from the beginning", () => restart()));
+  const stale = h(
+    "div",
+    { class: "stale", hidden: true },
+    "The list has changed.",
+    button("Show it from the beginning", () => restart()),
+  );
   const sheet = h("div", { class: "sheet", "aria-busy": "true" }, stale, table, foot);
-  const watcher = new IntersectionObserver((seen) => { if (seen.some((each) => each.isIntersecting) && !state.failed) next(); });
+  const watcher = new IntersectionObserver((seen) => {
+    if (seen.some((each) => each.isIntersecting) && !state.failed) next();
+  });
 
   async function next() {
     if (state.loading || state.done) return;
@@ -69,9 +92,12 @@ export function pagedList({ columns, load, open, none, key = (row) => row.name, 
   function draw() {
     const focused = body.contains(document.activeElement) ? document.activeElement.closest("tr").record : null;
     place(sorted().map(reuse([...body.children])));
-    if (focused && !body.contains(document.activeElement)) [...body.children].find((line) => key(line.record) === key(focused))?.focus();
+    if (focused && !body.contains(document.activeElement))
+      [...body.children].find((line) => key(line.record) === key(focused))?.focus();
     const count = state.rows.length.toLocaleString("en");
-    note.textContent = state.done ? `${count} ${state.rows.length === 1 ? "entry" : "entries"}` : `${count} loaded, there are more`;
+    note.textContent = state.done
+      ? `${count} ${state.rows.length === 1 ? "entry" : "entries"}`
+      : `${count} loaded, there are more`;
     more.hidden = state.done;
     const isEmpty = state.done && !state.rows.length;
     if (isEmpty) sheet.replaceChildren(none ?? empty("Nothing here", ""));
@@ -101,8 +127,11 @@ export function pagedList({ columns, load, open, none, key = (row) => row.name, 
 
   function row(each) {
     const select = guarded(() => choose(each, line));
-    const line = h("tr", { class: `row ${rowClass(each)}`, tabindex: "0", onclick: select, onkeydown: keys },
-      columns.map((column) => h("td", { class: column.className ?? "" }, column.show(each))));
+    const line = h(
+      "tr",
+      { class: `row ${rowClass(each)}`, tabindex: "0", onclick: select, onkeydown: keys },
+      columns.map((column) => h("td", { class: column.className ?? "" }, column.show(each))),
+    );
     line.record = each;
     if (state.selected !== null && key(each) === state.selected) line.setAttribute("aria-selected", "true");
     return line;
@@ -119,15 +148,32 @@ export function pagedList({ columns, load, open, none, key = (row) => row.name, 
     if (event.target !== event.currentTarget || event.ctrlKey || event.metaKey || event.altKey) return;
     const line = event.currentTarget;
     const lines = body.children;
-    const to = { ArrowDown: line.nextElementSibling, j: line.nextElementSibling, ArrowUp: line.previousElementSibling, k: line.previousElementSibling, Home: lines[0], End: lines[lines.length - 1] }[event.key];
-    if (to) { to.focus(); event.preventDefault(); }
-    if (event.key === "Enter") { line.click(); event.preventDefault(); }
+    const to = {
+      ArrowDown: line.nextElementSibling,
+      j: line.nextElementSibling,
+      ArrowUp: line.previousElementSibling,
+      k: line.previousElementSibling,
+      Home: lines[0],
+      End: lines[lines.length - 1],
+    }[event.key];
+    if (to) {
+      to.focus();
+      event.preventDefault();
+    }
+    if (event.key === "Enter") {
+      line.click();
+      event.preventDefault();
+    }
   }
 
   function sortBy(column) {
     state.descending = state.sort === column && !state.descending;
     state.sort = column;
-    headers.forEach((each, number) => each.removeAttribute("aria-sort") ?? (columns[number] === column && each.setAttribute("aria-sort", state.descending ? "descending" : "ascending")));
+    headers.forEach(
+      (each, number) =>
+        each.removeAttribute("aria-sort") ??
+        (columns[number] === column && each.setAttribute("aria-sort", state.descending ? "descending" : "ascending")),
+    );
     draw();
   }
 

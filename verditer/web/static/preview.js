@@ -15,7 +15,14 @@ export async function preview(panel, place, { query = {} } = {}) {
   const facts = await storage("HEAD", place, { query });
   const size = Number(facts.header("Content-Length"));
   const type = (facts.header("Content-Type") ?? "").split(";")[0];
-  panel.append(h("div", { class: "bar" }, h("a", { class: "button", href: target, download: "" }, "Download"), h("span", { class: "dim" }, `${bytes(size)} · ${type}`)));
+  panel.append(
+    h(
+      "div",
+      { class: "bar" },
+      h("a", { class: "button", href: target, download: "" }, "Download"),
+      h("span", { class: "dim" }, `${bytes(size)} · ${type}`),
+    ),
+  );
   if (!size) panel.append(h("span", { class: "dim" }, "It is empty."));
   else if (IMAGES.test(type)) await image(panel, place, query, size);
   else if (TEXTS.test(type) || NAMES.test(name)) await text(panel, place, query, size, type, name);
@@ -23,15 +30,29 @@ export async function preview(panel, place, { query = {} } = {}) {
 }
 
 async function image(panel, place, query, size) {
-  if (size > 32 * LIMIT) { panel.append(h("span", { class: "dim" }, "The image is too large for a preview.")); return; }
+  if (size > 32 * LIMIT) {
+    panel.append(h("span", { class: "dim" }, "The image is too large for a preview."));
+    return;
+  }
   const answer = await storage("GET", place, { query, type: "blob" });
   const address = URL.createObjectURL(answer.content);
-  panel.append(h("img", { class: "preview", src: address, alt: `Preview of ${place[place.length - 1]}`, onload: () => URL.revokeObjectURL(address) }));
+  panel.append(
+    h("img", {
+      class: "preview",
+      src: address,
+      alt: `Preview of ${place[place.length - 1]}`,
+      onload: () => URL.revokeObjectURL(address),
+    }),
+  );
 }
 
 async function text(panel, place, query, size, type, name) {
   const cut = size > LIMIT;
-  const answer = await storage("GET", place, { query, headers: cut ? { "x-ms-range": `bytes=0-${LIMIT - 1}` } : {}, type: "blob" });
+  const answer = await storage("GET", place, {
+    query,
+    headers: cut ? { "x-ms-range": `bytes=0-${LIMIT - 1}` } : {},
+    type: "blob",
+  });
   const content = await answer.content.text();
   if (cut) panel.append(h("div", { class: "notice" }, `The first ${bytes(LIMIT)} of ${bytes(size)}.`));
   if (!cut && (type.endsWith("json") || /\.json$/i.test(name))) panel.append(json(content));
@@ -43,15 +64,53 @@ function json(content) {
   try {
     return h("pre", { class: "preview" }, JSON.stringify(JSON.parse(content), null, 2));
   } catch (error) {
-    return h("div", {}, h("div", { class: "notice warn" }, `Not valid JSON: ${error.message}`), h("pre", { class: "preview" }, content));
+    return h(
+      "div",
+      {},
+      h("div", { class: "notice warn" }, `Not valid JSON: ${error.message}`),
+      h("pre", { class: "preview" }, content),
+    );
   }
 }
 
 function csv(content, separator) {
   const [head, ...all] = parseCsv(content, separator);
   const rows = all.slice(0, ROWS);
-  const note = all.length > ROWS ? h("div", { class: "notice" }, `The first ${ROWS} of ${all.length.toLocaleString("en")} rows.`) : "";
-  return h("div", {}, note, h("div", { class: "sheet" }, h("table", {}, h("thead", {}, h("tr", {}, (head ?? []).map((each) => h("th", {}, each)))), h("tbody", {}, rows.map((row) => h("tr", {}, row.map((each) => h("td", {}, each))))))));
+  const note =
+    all.length > ROWS ? h("div", { class: "notice" }, `The first ${ROWS} of ${all.length.toLocaleString("en")} rows.`) : "";
+  return h(
+    "div",
+    {},
+    note,
+    h(
+      "div",
+      { class: "sheet" },
+      h(
+        "table",
+        {},
+        h(
+          "thead",
+          {},
+          h(
+            "tr",
+            {},
+            (head ?? []).map((each) => h("th", {}, each)),
+          ),
+        ),
+        h(
+          "tbody",
+          {},
+          rows.map((row) =>
+            h(
+              "tr",
+              {},
+              row.map((each) => h("td", {}, each)),
+            ),
+          ),
+        ),
+      ),
+    ),
+  );
 }
 
 export function parseCsv(content, separator) {
@@ -61,8 +120,10 @@ export function parseCsv(content, separator) {
     const letter = content[at];
     const row = rows[rows.length - 1];
     if (quoted) {
-      if (letter === '"' && content[at + 1] === '"') { row[row.length - 1] += '"'; at += 1; }
-      else if (letter === '"') quoted = false;
+      if (letter === '"' && content[at + 1] === '"') {
+        row[row.length - 1] += '"';
+        at += 1;
+      } else if (letter === '"') quoted = false;
       else row[row.length - 1] += letter;
     } else if (letter === '"') quoted = true;
     else if (letter === separator) row.push("");

@@ -13,7 +13,10 @@ export function queueService(page) {
     singular: "queue",
     load: async (marker, prefix) => {
       const answer = await xml("GET", ["queue", page.account, ""], { query: { comp: "list", maxresults: 200, prefix, marker } });
-      return { rows: listed(answer, "Queue").map((each) => ({ name: nameOf(each) })), marker: child(answer.content, "NextMarker") };
+      return {
+        rows: listed(answer, "Queue").map((each) => ({ name: nameOf(each) })),
+        marker: child(answer.content, "NextMarker"),
+      };
     },
     columns: [{ title: "Messages", className: "num", show: (row) => messageCount(page.account, row.name) }],
     changed: false,
@@ -26,8 +29,14 @@ export function queueService(page) {
 function messageCount(account, name) {
   const shown = h("span", { class: "dim" }, "…");
   storage("HEAD", ["queue", account, name], { query: { comp: "metadata" } }).then(
-    (answer) => { shown.textContent = Number(answer.header("x-ms-approximate-messages-count")).toLocaleString("en"); shown.className = ""; },
-    () => { shown.textContent = ""; });
+    (answer) => {
+      shown.textContent = Number(answer.header("x-ms-approximate-messages-count")).toLocaleString("en");
+      shown.className = "";
+    },
+    () => {
+      shown.textContent = "";
+    },
+  );
   return shown;
 }
 
@@ -38,20 +47,69 @@ export async function queuePage(page) {
   const waiting = h("div");
   const flight = h("div", { class: "card" });
   const taken = new Map();
-  const messages = (answer) => listed(answer, "QueueMessage").map((each) => ({ id: child(each, "MessageId"), receipt: child(each, "PopReceipt"), text: child(each, "MessageText"), inserted: child(each, "InsertionTime"), expires: child(each, "ExpirationTime"), count: child(each, "DequeueCount"), visible: child(each, "TimeNextVisible") }));
+  const messages = (answer) =>
+    listed(answer, "QueueMessage").map((each) => ({
+      id: child(each, "MessageId"),
+      receipt: child(each, "PopReceipt"),
+      text: child(each, "MessageText"),
+      inserted: child(each, "InsertionTime"),
+      expires: child(each, "ExpirationTime"),
+      count: child(each, "DequeueCount"),
+      visible: child(each, "TimeNextVisible"),
+    }));
   const peek = async () => {
     const found = messages(await xml("GET", [...place, "messages"], { query: { peekonly: "true", numofmessages: 32 } }));
-    waiting.replaceChildren(h("h2", {}, `Waiting messages${found.length === 32 ? " (first 32)" : ""}`), found.length ? table(found, () => "") : h("div", { class: "sheet" }, empty("No message is waiting", "Messages that consumers hold are shown below.")));
+    waiting.replaceChildren(
+      h("h2", {}, `Waiting messages${found.length === 32 ? " (first 32)" : ""}`),
+      found.length
+        ? table(found, () => "")
+        : h("div", { class: "sheet" }, empty("No message is waiting", "Messages that consumers hold are shown below.")),
+    );
   };
-  const drawHeld = () => held.replaceChildren(...(taken.size ? [h("h2", {}, "Taken here"), table([...taken.values()], actions)] : []));
-  const actions = (message) => [button("Update…", () => update(message)), " ", button("Delete", async () => { await storage("DELETE", [...place, "messages", message.id], { query: { popreceipt: message.receipt } }); taken.delete(message.id); drawHeld(); toast("Deleted."); }, "danger")];
+  const drawHeld = () =>
+    held.replaceChildren(...(taken.size ? [h("h2", {}, "Taken here"), table([...taken.values()], actions)] : []));
+  const actions = (message) => [
+    button("Update…", () => update(message)),
+    " ",
+    button(
+      "Delete",
+      async () => {
+        await storage("DELETE", [...place, "messages", message.id], { query: { popreceipt: message.receipt } });
+        taken.delete(message.id);
+        drawHeld();
+        toast("Deleted.");
+      },
+      "danger",
+    ),
+  ];
   async function put() {
-    const text = h("textarea", { required: true }), delay = h("input", { type: "number", min: 0, value: "0" }), ttl = h("input", { type: "number", min: -1, value: "604800" });
-    if (await ask("Put a message", [field("Text", text), field("Delay in seconds", delay), field("Time to live in seconds (-1: for ever)", ttl)], { confirm: "Put", result: () => storage("POST", [...place, "messages"], { query: { visibilitytimeout: delay.value, messagettl: ttl.value }, body: messageXml(text.value) }) })) await peek();
+    const text = h("textarea", { required: true }),
+      delay = h("input", { type: "number", min: 0, value: "0" }),
+      ttl = h("input", { type: "number", min: -1, value: "604800" });
+    if (
+      await ask(
+        "Put a message",
+        [field("Text", text), field("Delay in seconds", delay), field("Time to live in seconds (-1: for ever)", ttl)],
+        {
+          confirm: "Put",
+          result: () =>
+            storage("POST", [...place, "messages"], {
+              query: { visibilitytimeout: delay.value, messagettl: ttl.value },
+              body: messageXml(text.value),
+            }),
+        },
+      )
+    )
+      await peek();
   }
   async function receive() {
-    const count = h("input", { type: "number", min: 1, max: 32, value: "1" }), hidden = h("input", { type: "number", min: 1, max: 604800, value: "30" });
-    const answer = await ask("Get messages", [field("How many", count), field("Hidden from others for seconds", hidden)], { confirm: "Get", result: () => xml("GET", [...place, "messages"], { query: { numofmessages: count.value, visibilitytimeout: hidden.value } }) });
+    const count = h("input", { type: "number", min: 1, max: 32, value: "1" }),
+      hidden = h("input", { type: "number", min: 1, max: 604800, value: "30" });
+    const answer = await ask("Get messages", [field("How many", count), field("Hidden from others for seconds", hidden)], {
+      confirm: "Get",
+      result: () =>
+        xml("GET", [...place, "messages"], { query: { numofmessages: count.value, visibilitytimeout: hidden.value } }),
+    });
     if (!answer) return;
     const found = messages(answer);
     found.forEach((each) => taken.set(each.id, each));
@@ -60,18 +118,67 @@ export async function queuePage(page) {
     await peek();
   }
   async function update(message) {
-    const text = h("textarea", {}, message.text), hidden = h("input", { type: "number", min: 0, value: "30" });
-    const answer = await ask("Update the message", [field("Text", text), field("Hidden for further seconds", hidden)], { confirm: "Update", result: () => storage("PUT", [...place, "messages", message.id], { query: { popreceipt: message.receipt, visibilitytimeout: hidden.value }, body: messageXml(text.value) }) });
+    const text = h("textarea", {}, message.text),
+      hidden = h("input", { type: "number", min: 0, value: "30" });
+    const answer = await ask("Update the message", [field("Text", text), field("Hidden for further seconds", hidden)], {
+      confirm: "Update",
+      result: () =>
+        storage("PUT", [...place, "messages", message.id], {
+          query: { popreceipt: message.receipt, visibilitytimeout: hidden.value },
+          body: messageXml(text.value),
+        }),
+    });
     if (!answer) return;
     taken.set(message.id, { ...message, text: text.value, receipt: answer.header("x-ms-popreceipt") });
     drawHeld();
     toast("Updated.");
   }
-  const writes = server.readOnly ? [] : [button("Put message", put, "primary"), button("Get messages", receive),
-    button("Clear", async () => { if (await confirmed("Clear the queue?", "All messages are deleted, also those that consumers hold.", "Clear")) { await storage("DELETE", [...place, "messages"]); taken.clear(); drawHeld(); await peek(); } }, "danger"),
-    button("Delete queue", async () => { if (await confirmed("Delete the queue?", `${name} is deleted.`, "Delete")) { await storage("DELETE", place); go([account, "queue"]); } }, "danger")];
-  const share = () => { const drawn = tabs([["Share", (panel) => sharing(panel, { service: "queue", account, path: name, server })]]); showDetail(name, drawn.element, { onclose: drawn.stop }); };
-  main.append(h("div", { class: "bar" }, h("h1", {}, name), button("Peek again", peek), h("span", { class: "grow" }), button("Share", share), writes), h("section", { class: "part" }, held), h("section", { class: "part" }, waiting), flight);
+  const writes = server.readOnly
+    ? []
+    : [
+        button("Put message", put, "primary"),
+        button("Get messages", receive),
+        button(
+          "Clear",
+          async () => {
+            if (await confirmed("Clear the queue?", "All messages are deleted, also those that consumers hold.", "Clear")) {
+              await storage("DELETE", [...place, "messages"]);
+              taken.clear();
+              drawHeld();
+              await peek();
+            }
+          },
+          "danger",
+        ),
+        button(
+          "Delete queue",
+          async () => {
+            if (await confirmed("Delete the queue?", `${name} is deleted.`, "Delete")) {
+              await storage("DELETE", place);
+              go([account, "queue"]);
+            }
+          },
+          "danger",
+        ),
+      ];
+  const share = () => {
+    const drawn = tabs([["Share", (panel) => sharing(panel, { service: "queue", account, path: name, server })]]);
+    showDetail(name, drawn.element, { onclose: drawn.stop });
+  };
+  main.append(
+    h(
+      "div",
+      { class: "bar" },
+      h("h1", {}, name),
+      button("Peek again", peek),
+      h("span", { class: "grow" }),
+      button("Share", share),
+      writes,
+    ),
+    h("section", { class: "part" }, held),
+    h("section", { class: "part" }, waiting),
+    flight,
+  );
   await peek();
   page.onleave(concurrency(flight, place, { readOnly: server.readOnly, changed: guarded(peek) }));
 }
@@ -94,6 +201,37 @@ function readable(text) {
 }
 
 function table(found, actions) {
-  const row = (each) => h("tr", {}, h("td", { class: "name" }, h("span", { class: "mono wrap" }, readable(each.text) ?? each.text), readable(each.text) ? h("div", { class: "dim" }, "decoded from Base64") : ""), h("td", { class: "num" }, each.count), h("td", { class: "time" }, moment(each.inserted)), h("td", { class: "time" }, moment(each.expires)), h("td", { class: "right" }, actions(each)));
-  return h("div", { class: "sheet" }, h("table", {}, h("thead", {}, h("tr", {}, ["Text", "Taken", "Put", "Expires", ""].map((each, number) => h("th", { class: number === 1 ? "num" : "" }, each)))), h("tbody", {}, found.map(row))));
+  const row = (each) =>
+    h(
+      "tr",
+      {},
+      h(
+        "td",
+        { class: "name" },
+        h("span", { class: "mono wrap" }, readable(each.text) ?? each.text),
+        readable(each.text) ? h("div", { class: "dim" }, "decoded from Base64") : "",
+      ),
+      h("td", { class: "num" }, each.count),
+      h("td", { class: "time" }, moment(each.inserted)),
+      h("td", { class: "time" }, moment(each.expires)),
+      h("td", { class: "right" }, actions(each)),
+    );
+  return h(
+    "div",
+    { class: "sheet" },
+    h(
+      "table",
+      {},
+      h(
+        "thead",
+        {},
+        h(
+          "tr",
+          {},
+          ["Text", "Taken", "Put", "Expires", ""].map((each, number) => h("th", { class: number === 1 ? "num" : "" }, each)),
+        ),
+      ),
+      h("tbody", {}, found.map(row)),
+    ),
+  );
 }
