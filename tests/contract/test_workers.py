@@ -152,7 +152,8 @@ async def test_the_log_of_changes_stays_small_while_workers_read_and_write(worke
             puts = [engine.write([SCOPE], put(f"{count}-{number}")) for number in range(50) for engine in (one, other)]
             await asyncio.gather(*puts, *[engine.read(SCOPE, lambda tx: tx.get(Note, 1, "0-0")) for engine in (one, other)])
         log = workers.together.folder / "verditer.db-wal"
-        assert log.stat().st_size < 32 << 20  # and 96 MB were written
+        # 96 MB were written. A reader that a busy machine suspends may keep two or three restarts from succeeding.
+        assert log.stat().st_size < 48 << 20
 
 
 def test_a_folder_has_one_server(workers: WorkersStore, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -184,7 +184,7 @@ def test_data_of_azurite_in_the_working_directory_is_mentioned(
     assert capsys.readouterr().err == ""
     (tmp_path / "__azurite_db_queue__.json").write_text("{}")
     config_from(parser().parse_args([]))
-    assert "this folder has data of Azurite, which is not read; --location" in capsys.readouterr().err
+    assert "this folder has data of Azurite, which is not read; data goes to verditer-data" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,8 @@ logger = logging.getLogger("verditer")
 RESTART_PAGES = 2000  # 16 MB: a longer log is restarted from its beginning
 CHECKPOINT_ROWS = 500  # rows written between two checkpoints; a row is mostly one page or less
 CHECKPOINT_SECONDS = 0.02  # in which quick writers on a quick disk add some 4 MB
-RESTART_MILLISECONDS = 5  # that a restart waits for readers; while a long read goes on, the log grows instead
+RESTART_MILLISECONDS = 5  # that a restart waits for readers; while a long read goes on, the log grows instead,
+MAX_RESTART_MILLISECONDS = 20  # and restarts wait longer, since on a busy machine a short read may take that long
 
 
 class WriteAheadLog:
@@ -78,7 +79,6 @@ class Checkpointer:
 
     def __init__(self, connection: sqlite3.Connection, shared: SharedStore) -> None:
         self._connection = connection
-        connection.execute(f"PRAGMA busy_timeout = {RESTART_MILLISECONDS}")
         self._shared = shared
         self._write_lock = WriteLock(shared.folder)
         self._stopped = threading.Event()
@@ -101,8 +101,11 @@ class Checkpointer:
                     self._copy()
 
     def _copy(self) -> None:
-        if self._checkpoint("PASSIVE") > RESTART_PAGES:
+        pages = self._checkpoint("PASSIVE")
+        if pages > RESTART_PAGES:
             self._checkpoint("PASSIVE")  # what was committed during the first
+            patience = min(RESTART_MILLISECONDS * pages // RESTART_PAGES, MAX_RESTART_MILLISECONDS)
+            self._connection.execute(f"PRAGMA busy_timeout = {patience}")
             with self._write_lock.held():
                 self._checkpoint("RESTART")
 
