@@ -10,7 +10,8 @@ import logging
 import random
 import re
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
+from types import CoroutineType
 from typing import Any, NamedTuple, TypeVar
 
 from verditer.core.errors import Code, StorageError
@@ -32,7 +33,6 @@ from verditer.rest.stages import (
     Called,
     Decoded,
     IncomingRequest,
-    Progress,
     Routed,
     Step,
 )
@@ -67,7 +67,7 @@ class Steps(NamedTuple):
     encode: Step[Called, Response]
 
 
-_STEPS_BEFORE = {IncomingRequest: 0, Accepted: 2, Routed: 3, Authorized: 5}
+_STEPS_BEFORE: dict[type, int] = {IncomingRequest: 0, Accepted: 2, Routed: 3, Authorized: 5}
 """How many steps lead to a stage."""
 
 
@@ -123,21 +123,26 @@ class Pipeline:
 
     async def _answer(self, received: IncomingRequest) -> Response:
         started = time.perf_counter()
-        progress = Progress(received)
+        stage: Any = received  # the last one that the request has reached
         try:
             if self._faults is not None:
                 await self._faults.before(self._service.name, received.request)
-            response = await self._run(progress)
+            is_preflight = received.request.method == "OPTIONS"  # answered for every path, without credentials
+            stage = self._routes.find(received) or received
+            for step in self._acceptance if is_preflight else self._admission[type(stage)]:
+                given = step(stage)
+                stage = await given if type(given) is CoroutineType else given
+            response = await (self._common_headers.preflight(stage) if is_preflight else self._execute(stage))
         except StorageError as error:
             logger.debug("request %s is refused: %s %s", received.request_id, error.code.name, error.reason, exc_info=True)
-            response = self._refused(progress.stage, error)
+            response = self._refused(stage, error)
         except ClientGone:
-            self._observer(progress.stage, Response(status=499, headers=[]), self._now(), time.perf_counter() - started)
+            self._observer(stage, Response(status=499, headers=[]), self._now(), time.perf_counter() - started)
             raise  # the connection decides what to send to a client that may still read
         except Exception:
             logger.exception("request %s failed unexpectedly", received.request_id)
-            response = self._refused(progress.stage, StorageError(Code.InternalError))
-        stage, now = progress.stage, self._now()
+            response = self._refused(stage, StorageError(Code.InternalError))
+        now = self._now()
         self._common_headers.add(stage, response, now)
         if "origin" in received.request.headers:
             await self._common_headers.add_cors(stage, response)
@@ -150,21 +155,16 @@ class Pipeline:
             self._faults.after(self._service.name, received.request, response)
         return response
 
-    async def _run(self, progress: Progress) -> Response:
-        """The steps that decide which operation the caller may call, from where the cache knows their result, then the others."""
-        received = progress.stage
-        if received.request.method == "OPTIONS":  # is answered for every path, without credentials
-            return await self._common_headers.preflight(await _advance(progress, self._acceptance))
-        progress.stage = self._routes.find(received) or received
-        authorized = await _advance(progress, self._admission[type(progress.stage)])
-        if "timeout" in authorized.address.query:
-            return await _within_time(authorized.address.query["timeout"], self._execute(authorized))
-        return await self._execute(authorized)
+    def _execute(self, authorized: Authorized) -> Coroutine[Any, Any, Response]:
+        """The steps after the caller was admitted, within the time that the request allows."""
+        seconds = authorized.address.query.get("timeout")
+        return self._run(authorized) if seconds is None else _within_time(seconds, self._run(authorized))
 
-    async def _execute(self, authorized: Authorized) -> Response:
+    async def _run(self, authorized: Authorized) -> Response:
         stage: Any = authorized  # the types of `Steps` say that the last one is a response
         for step in self._execution:
-            stage = await step(stage)
+            given = step(stage)
+            stage = await given if type(given) is CoroutineType else given
         response: Response = stage
         return response
 
@@ -173,13 +173,6 @@ class Pipeline:
         response.error_code = error.code.azure_code
         response.names_version = not isinstance(error, UnknownVersion)
         return response
-
-
-async def _advance(progress: Progress, steps: Iterable[Callable[[Any], Awaitable[Any]]]) -> Any:
-    """Run steps and note each stage that the request reaches."""
-    for step in steps:
-        progress.stage = await step(progress.stage)
-    return progress.stage
 
 
 def _request_ids() -> Iterator[str]:

@@ -7,6 +7,7 @@ and a row that headers decide about cannot be found by its line; neither is kept
 store can change. `docs/decisions/request-caches.md` says what it brings.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from verditer.core.caches import BoundedCache
@@ -84,18 +85,20 @@ class RouteCache:
             return False
         return True
 
-    def storing_route(self, route: Step[Accepted, Routed]) -> Step[Accepted, Routed]:
-        async def route_and_store(accepted: Accepted) -> Routed:
-            routed = await route(accepted)
-            self._store_route(routed)
+    def storing_route(self, route: Callable[[Accepted], Routed]) -> Step[Accepted, Routed]:
+        def route_and_store(accepted: Accepted) -> Routed:
+            routed = route(accepted)
+            if routed.op.route.level not in _ONE_OF_MANY:
+                self._store_route(routed)
             return routed
 
         return route_and_store
 
-    def storing_access(self, authorize: Step[Authenticated, Authorized]) -> Step[Authenticated, Authorized]:
-        async def authorize_and_store(authenticated: Authenticated) -> Authorized:
-            authorized = await authorize(authenticated)
-            self._store_access(authorized)
+    def storing_access(self, authorize: Callable[[Authenticated], Authorized]) -> Step[Authenticated, Authorized]:
+        def authorize_and_store(authenticated: Authenticated) -> Authorized:
+            authorized = authorize(authenticated)
+            if authorized.op.route.level not in _ONE_OF_MANY:
+                self._store_access(authorized)
             return authorized
 
         return authorize_and_store
@@ -104,7 +107,7 @@ class RouteCache:
         """Only if the same line leads to the same route each time. An account may change the version that counts where a request
         names none, so such a request is routed each time."""
         op = routed.op
-        if op.route.level in _ONE_OF_MANY or routed.batch is not None or not self._router.is_decided_by_line(op):
+        if routed.batch is not None or not self._router.is_decided_by_line(op):
             return
         line = _line(routed.request)
         if requested_version(routed.request, routed.address) is None or sum(map(len, filter(None, line))) > MAX_LINE_CHARACTERS:
@@ -113,7 +116,7 @@ class RouteCache:
 
     def _store_access(self, authorized: Authorized) -> None:
         """For a stored line with a signature that names no stored policy, because a write may change a policy."""
-        if authorized.op.route.level in _ONE_OF_MANY or authorized.batch is not None:
+        if authorized.batch is not None:
             return
         request, address, line = authorized.request, authorized.address, _line(authorized.request)
         route = self.routes.get(line)

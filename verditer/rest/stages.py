@@ -1,11 +1,11 @@
 """The stages of a request: what is known after each step of the pipeline, as one immutable struct per step.
 
-Up to `Decoded` each stage extends the one before, so a step takes exactly the stage it relies on. `Progress` names the last stage
-that a request has reached; the error answer and the request log read it.
+Up to `Decoded` each stage extends the one before, so a step takes exactly the stage it relies on. The error answer and the
+request log read the last stage that a request has reached.
 """
 
-from collections.abc import Awaitable, Callable
-from typing import NamedTuple, TypeVar
+from collections.abc import Callable, Coroutine
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
@@ -30,8 +30,8 @@ from verditer.services.copying.sources import CopySource
 
 Taken = TypeVar("Taken")
 Given = TypeVar("Given")
-Step = Callable[[Taken], Awaitable[Given]]
-"""A step of the pipeline: the stage that it takes, and the stage that it gives."""
+Step = Callable[[Taken], Given | Coroutine[Any, Any, Given]]
+"""A step of the pipeline: the stage that it takes, and the stage that it gives, as a coroutine when it may have to wait."""
 
 LATEST_VERSION = "2026-10-06"
 
@@ -98,9 +98,3 @@ class Called(NamedTuple):
 
     decoded: Decoded
     result: object  # of the type that the answer of the row takes
-
-
-class Progress(msgspec.Struct):
-    """The last stage that a request has reached."""
-
-    stage: IncomingRequest

@@ -205,7 +205,7 @@ async def _authorized(router: Router, inner: InnerRequest, level: Level, target:
     op = router.find(request, address, level, tunnelled_verb(request))
     if op.body.kind is BodyKind.EMPTY:  # some clients send a body with a deletion, which is ignored
         request.body = WholeBody(b"")
-    return await authorize(
+    return authorize(
         Authenticated(
             request=request,
             request_id=batch.request_id,

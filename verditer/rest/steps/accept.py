@@ -2,6 +2,8 @@
 
 import logging
 import re
+from collections.abc import Coroutine
+from typing import Any
 
 from verditer.core.caches import bounded_cache
 from verditer.core.dates import iso, seconds
@@ -27,13 +29,13 @@ class Acceptance:
         self._product_style = product_style
         self._logged_versions: set[str] = set()
 
-    async def locate(self, received: IncomingRequest) -> AddressedRequest:
+    def locate(self, received: IncomingRequest) -> AddressedRequest:
         request = received.request
         host, accounts = request.headers.get("host", ""), self._ctx.accounts
         address = parse_address(request.target, host, product_style=self._product_style, accounts=accounts)
         return AddressedRequest(request=request, request_id=received.request_id, batch=received.batch, address=address)
 
-    async def accept(self, located: AddressedRequest) -> Accepted:
+    def accept(self, located: AddressedRequest) -> Accepted | Coroutine[Any, Any, Accepted]:
         """Check the account and choose the version."""
         address, batch = located.address, located.batch
         if address.account not in self._ctx.accounts:
@@ -41,10 +43,11 @@ class Acceptance:
         if batch is not None and batch.account != address.account:
             raise StorageError(Code.InvalidUri, message="A batch is for one account.")
         version = batch.version if batch is not None else self._checked_version(located)
-        if version is None:
-            properties = await get_service_properties(self._ctx, AccountName(address.account, self._service.name))
-            version = properties.default_service_version or self._service.default_version
-        return Accepted(request=located.request, request_id=located.request_id, batch=batch, address=address, version=version)
+        return self._with_default_version(located) if version is None else _accepted(located, version)
+
+    async def _with_default_version(self, located: AddressedRequest) -> Accepted:
+        properties = await get_service_properties(self._ctx, AccountName(located.address.account, self._service.name))
+        return _accepted(located, properties.default_service_version or self._service.default_version)
 
     def _checked_version(self, located: AddressedRequest) -> str | None:
         """The version that the request names, any date until a year from now; None where it names none."""
@@ -63,6 +66,12 @@ class Acceptance:
         if version not in self._logged_versions and len(self._logged_versions) < _MAX_LOGGED_VERSIONS:
             self._logged_versions.add(version)
             logger.info("a client uses x-ms-version %s, newer than %s: served as %s", version, LATEST_VERSION, LATEST_VERSION)
+
+
+def _accepted(located: AddressedRequest, version: str) -> Accepted:
+    return Accepted(
+        request=located.request, request_id=located.request_id, batch=located.batch, address=located.address, version=version
+    )
 
 
 def no_account(address: Address) -> StorageError:

@@ -1,5 +1,8 @@
 """Add the source: the second resource of a copy or a rename, and whether the caller may use it."""
 
+from collections.abc import Coroutine
+from typing import Any
+
 import msgspec
 
 from verditer.core.grant import admit
@@ -16,9 +19,10 @@ class Sources:
         self._authenticator = authenticator
         self._endpoints = endpoints
 
-    async def add(self, decoded: Decoded) -> Decoded:
-        if not decoded.op.takes_source:
-            return decoded
+    def add(self, decoded: Decoded) -> Decoded | Coroutine[Any, Any, Decoded]:
+        return self._with_source(decoded) if decoded.op.takes_source else decoded
+
+    async def _with_source(self, decoded: Decoded) -> Decoded:
         rule, renames = decoded.op.source_guard, decoded.op.renames
         if rule is not None:
             source = await copy_source(decoded, rule, self._endpoints, self._authenticator.grant_for_source)

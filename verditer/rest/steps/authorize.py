@@ -7,7 +7,7 @@ from verditer.rest.stages import Authenticated, Authorized
 from verditer.rest.wire_errors import invalid_query
 
 
-async def authorize(authenticated: Authenticated) -> Authorized:
+def authorize(authenticated: Authenticated) -> Authorized:
     """Check what the grant allows and, on the secondary endpoint, that the operation only reads."""
     op, address = authenticated.op, authenticated.address
     create_only = admit(op.allow, authenticated.grant)
@@ -28,9 +28,9 @@ async def authorize(authenticated: Authenticated) -> Authorized:
     )
 
 
-async def authorize_reading(authenticated: Authenticated) -> Authorized:
+def authorize_reading(authenticated: Authenticated) -> Authorized:
     """For a pipeline that only reads."""
-    authorized = await authorize(authenticated)
+    authorized = authorize(authenticated)
     if authorized.op.writes:
         raise StorageError(Code.InsufficientAccountPermissions)
     return authorized

@@ -1,7 +1,8 @@
 """Request → the request struct of a service function, by the header groups of the row. This module knows no operation."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
+from typing import Any
 
 import msgspec
 
@@ -26,13 +27,16 @@ class Decoding:
     def __init__(self, ctx: Context) -> None:
         self._ctx = ctx
 
-    async def decode(self, authorized: Authorized) -> Decoded:
-        """Where the row says so, the error is a missing target rather than a malformed request."""
+    def decode(self, authorized: Authorized) -> Coroutine[Any, Any, Decoded]:
+        return decode(authorized) if authorized.op.check_target is None else self._decode_for_target(authorized)
+
+    async def _decode_for_target(self, authorized: Authorized) -> Decoded:
+        """The error is a missing target rather than a malformed request."""
         try:
             return await decode(authorized)
         except StorageError:
-            if authorized.op.check_target is not None:
-                await authorized.op.check_target(self._ctx, authorized.target)
+            assert authorized.op.check_target is not None
+            await authorized.op.check_target(self._ctx, authorized.target)
             raise
 
 

@@ -12,7 +12,7 @@ from verditer.rest.stages import Called, Decoded
 XML = "application/xml"
 
 
-async def encode(called: Called) -> Response:
+def encode(called: Called) -> Response:
     return encode_response(*called)
 
 

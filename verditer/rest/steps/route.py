@@ -10,7 +10,7 @@ class Routing:
         self._service = service
         self._router = router
 
-    async def route(self, accepted: Accepted) -> Routed:
+    def route(self, accepted: Accepted) -> Routed:
         request, address = accepted.request, accepted.address
         level, target = self._service.locate(address, request.headers)
         op = self._router.find(request, address, level, self._service.verb(request))
