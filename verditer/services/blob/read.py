@@ -14,7 +14,7 @@ from verditer.services.blob.answers import BlobRead
 from verditer.services.blob.current import require_state
 from verditer.services.blob.encryption import EncryptionRequest, check_key, keyed, opened
 from verditer.services.blob.last_access import is_due, record_access
-from verditer.services.content.reading import ContentPart, body_of, content_parts, is_inline, reads_many_rows, whole_body
+from verditer.services.content.reading import ContentPart, body_of, content_parts, reads_many_rows, whole_body
 from verditer.services.context import Context
 from verditer.stream.digest import digest
 
@@ -49,19 +49,13 @@ async def get_blob(ctx: Context, target: BlobName, request: GetBlob, guard: Guar
 
     if not is_plain:
         ctx = keyed(ctx, request)
-    found = await ctx.engine.read(target.scope, look)
-    if found is not None and is_inline(found[-1]):
+    with ctx.activity.begin(ctx.now()) as operation:  # until the body is registered as an operation itself
+        found = await ctx.engine.read(target.scope, look)
+        if found is None:
+            found = await ctx.engine.read(target.scope, lambda tx: look(tx, long=True), long=True)
+        assert found is not None
         blob, settings, now, start, length, parts = found
-        body = await body_of(ctx, now, parts, length)
-    else:  # the body names extents: it is read again as a running operation, so that they stay stored
-        with ctx.activity.begin(ctx.now()) as operation:  # until the body is registered as an operation itself
-            if found is not None:
-                found = await ctx.engine.read(target.scope, look)
-            if found is None:
-                found = await ctx.engine.read(target.scope, lambda tx: look(tx, long=True), long=True)
-            assert found is not None
-            blob, settings, now, start, length, parts = found
-            body = await body_of(ctx, operation.start, parts, length)
+        body = await body_of(ctx, operation.start, parts, length)
     ranged = request.range is not None
     read = BlobRead(
         blob=blob, settings=settings, now=now, version=request.version, start=start, length=length, ranged=ranged, body=body

@@ -56,11 +56,6 @@ def _interval_parts(tx: Transaction, content: Content, start: int, end: int) -> 
     return parts
 
 
-def is_inline(parts: list[ContentPart]) -> bool:
-    """Whether the parts are all there is to a body: they name no extent."""
-    return not parts or (len(parts) == 1 and isinstance(parts[0], bytes))
-
-
 async def body_of(ctx: Context, since: int, parts: list[ContentPart], length: int) -> "bytes | StoredBody":
     """The bytes themselves when they are few and need not be waited for. `since` is the tick at which the read began. A remote
     store has then given the first bytes: one that does not answer is an error, not a body that ends too early."""
