@@ -78,8 +78,8 @@ def table_text(table: Table) -> str:
 
 def row(result: Result, notes: Sequence[str]) -> str:
     benchmark = result.benchmark
-    mark = f" [{notes.index(benchmark.note) + 1}]" if benchmark.note else ""
-    first = f"| {benchmark.name}{mark} | {benchmark.connections or ''} |"
+    footnote = f" [{notes.index(benchmark.note) + 1}]" if benchmark.note else ""
+    first = f"| {benchmark.name}{footnote} | {benchmark.connections or ''} |"
     if result.invalid:
         return f"{first} | | | {budget_text(result)} | invalid: {result.invalid} |"
     times = f"{result.ratio:.2f}" if result.ratio is not None else "-"

@@ -89,9 +89,9 @@ end
 """
 
 
-def numbered(text: str, mark: str, numbers: str) -> str:
-    """A script that sends `text` with `mark` replaced by the Lua expression `numbers`, in which `count` grows from 1."""
-    head, _, tail = text.partition(mark)
+def numbered(text: str, placeholder: str, numbers: str) -> str:
+    """A script that sends `text` with `placeholder` replaced by the Lua expression `numbers`, in which `count` grows from 1."""
+    head, _, tail = text.partition(placeholder)
     return f"""
 local head, tail = {json.dumps(head)}, {json.dumps(tail)}
 local count = 0

@@ -139,9 +139,9 @@ def rate(server: Server, script: str, load: Load) -> Reading:
 
 def batches(verb: str, partition: str, number: str) -> str:
     """A script that sends batches to partitions named by the Lua expression `number`, in which `count` grows from 1."""
-    mark = "MARK" + "-" * (len(partition % 0) - 4)
-    body = batch([entity(mark, f"{row:03d}", row) for row in range(IN_BATCH)], verb)
-    pieces = wrk.request_text("POST", target("$batch"), body, BATCH).split(mark)
+    placeholder = "MARK" + "-" * (len(partition % 0) - 4)
+    body = batch([entity(placeholder, f"{row:03d}", row) for row in range(IN_BATCH)], verb)
+    pieces = wrk.request_text("POST", target("$batch"), body, BATCH).split(placeholder)
     return f"""
 local pieces = {{{",".join(json.dumps(piece) for piece in pieces)}}}
 local count = 0
@@ -186,12 +186,12 @@ def grown_get_rate(server: Server, load: Load) -> Reading:
 def grown_insert_rate(server: Server, load: Load) -> Reading:
     """New rows in random partitions; they are few compared with the stored ones."""
     keys = '"PartitionKey":"0000000","RowKey":"%s-0000000"' % (name := secrets.token_hex(4))
-    mark = "KEYS" + "-" * (len(keys) - 4)
-    body = entity("P", "R").replace(b'"PartitionKey":"P","RowKey":"R"', mark.encode())
+    placeholder = "KEYS" + "-" * (len(keys) - 4)
+    body = entity("P", "R").replace(b'"PartitionKey":"P","RowKey":"R"', placeholder.encode())
     text = wrk.request_text("POST", target(TABLE), body, {**JSON, "Prefer": "return-no-content"})
     partition = f"math.random({partitions_of(server)}) - 1"
     numbers = f"""string.format('"PartitionKey":"%07d","RowKey":"{name}-%07d"', {partition}, count)"""
-    return rate(server.at("table"), wrk.numbered(text, mark, numbers), load)
+    return rate(server.at("table"), wrk.numbered(text, placeholder, numbers), load)
 
 
 def grown_page_rate(server: Server, load: Load) -> Reading:

@@ -21,12 +21,12 @@ FILL_STEP_SECONDS = 10.0
 
 CYCLE = """
 local put, get, head, tail = %s
-local receipts, turn = {}, 0
+local receipts, puts_next = {}, 0
 function request()
     local path = table.remove(receipts)
     if path then return head .. path .. tail end
-    turn = 1 - turn
-    return turn == 1 and put or get
+    puts_next = 1 - puts_next
+    return puts_next == 1 and put or get
 end
 function escape(text)
     return (text:gsub("[^%%w]", function(character) return string.format("%%%%%%02X", character:byte()) end))

@@ -7,8 +7,8 @@ from benchmarks.client import BLOB_TYPE, CONTAINER, Client
 from benchmarks.sas import target
 from benchmarks.servers import Server
 
-DOCUMENT = '<?xml version="1.0" encoding="utf-8"?><Tags><TagSet><Tag><Key>turn</Key><Value>%d</Value></Tag></TagSet></Tags>'
-TURNS = 10
+DOCUMENT = '<?xml version="1.0" encoding="utf-8"?><Tags><TagSet><Tag><Key>round</Key><Value>%d</Value></Tag></TagSet></Tags>'
+ROUNDS = 10
 STORED, MATCHING = 5_000, 1_000
 FIND = "restype=container&comp=blobs&where=%22group%22%3D%27g0%27"
 
@@ -22,15 +22,15 @@ def store(server: Server) -> None:
 def set_rate(server: Server, load: Load) -> Reading:
     """A hundred blobs in sequence; each pass sets a different value."""
     requests = [
-        wrk.request_text("PUT", target(f"{CONTAINER}/{name}", "comp=tags"), document(turn))
-        for turn in range(TURNS)
+        wrk.request_text("PUT", target(f"{CONTAINER}/{name}", "comp=tags"), document(number))
+        for number in range(ROUNDS)
         for name in get_blob.NAMES
     ]
     return wrk.run(server, wrk.cycling(requests), load).reading
 
 
-def document(turn: int) -> bytes:
-    return (DOCUMENT % turn).encode()
+def document(number: int) -> bytes:
+    return (DOCUMENT % number).encode()
 
 
 def store_many(server: Server) -> None:

@@ -160,5 +160,5 @@ async def until_files(process: Process, count: int) -> None:
     raise AssertionError("the upload never began")
 
 
-def data(mark: str, size: int = LARGE) -> bytes:
-    return (mark.encode() * size)[:size]
+def data(pattern: str, size: int = LARGE) -> bytes:
+    return (pattern.encode() * size)[:size]

@@ -141,17 +141,17 @@ async def test_old_blocks_are_committed_or_removed_together(store: Store, tmp_pa
     # contract G5: the commit and the collector take the same blocks at once; one of them gets all
     async with process(store, tmp_path / "extents") as one:
         await one.create()
-        for turn in range(8):
-            name = f"blob-{turn}"
+        for number in range(8):
+            name = f"blob-{number}"
             for id in (b"1", b"2", b"3"):
-                await one.stage(name, id, data(f"{turn}{id.decode()}"))
+                await one.stage(name, id, data(f"{number}{id.decode()}"))
             await one.later(8 * 24)
             await one.ctx.activity.announce(one.ctx.engine)
             outcomes = await asyncio.gather(one.collector.collect(), one.commit(name, b"1", b"2", b"3"), return_exceptions=True)
             assert outcomes[0] is None
             await one.collect(2)
             if outcomes[1] is None:
-                assert await one.get(name) == b"".join(data(f"{turn}{id}") for id in "123")
+                assert await one.get(name) == b"".join(data(f"{number}{id}") for id in "123")
             else:
                 assert isinstance(outcomes[1], StorageError)
                 assert outcomes[1].code is Code.InvalidBlockList

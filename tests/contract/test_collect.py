@@ -272,17 +272,19 @@ async def test_nothing_is_lost_while_the_collector_runs_without_pause(store: Sto
                 await asyncio.sleep(0.005)
 
         async def work(number: int) -> None:
-            for turn in itertools.count():
-                if turn >= 26 and turn % 2 == 0 and rounds > 1:  # on a slow host the first round may take all 26 turns
-                    return  # the last turn put a blob with one extent
-                mark = f"{number}-{turn};"
-                if turn % 2:
-                    await one.put(f"blob-{number}", data(mark))
+            for iteration in itertools.count():
+                if (
+                    iteration >= 26 and iteration % 2 == 0 and rounds > 1
+                ):  # on a slow host the first round may take all 26 iterations
+                    return  # the last one put a blob with one extent
+                pattern = f"{number}-{iteration};"
+                if iteration % 2:
+                    await one.put(f"blob-{number}", data(pattern))
                 else:
-                    await one.stage(f"blob-{number}", b"1", data(mark, LARGE // 2))
-                    await one.stage(f"blob-{number}", b"2", data(mark, 500))
+                    await one.stage(f"blob-{number}", b"1", data(pattern, LARGE // 2))
+                    await one.stage(f"blob-{number}", b"2", data(pattern, 500))
                     await one.commit(f"blob-{number}", b"1", b"2")
-                expected = data(mark) if turn % 2 else data(mark, LARGE // 2) + data(mark, 500)
+                expected = data(pattern) if iteration % 2 else data(pattern, LARGE // 2) + data(pattern, 500)
                 reading = await one.open(f"blob-{number}")
                 first = await anext(reading)
                 await asyncio.sleep(0.002)

@@ -172,7 +172,7 @@ async def test_a_read_of_the_same_turn_of_the_loop_sees_what_was_acknowledged_be
 ) -> None:  # contract G1
     async with opened(embedded) as engine:
         for value in range(50):
-            await engine.read(SCOPE, lambda tx: tx.get(Note, 1, "a"))  # a snapshot that later reads of this turn would share
+            await engine.read(SCOPE, lambda tx: tx.get(Note, 1, "a"))  # a snapshot that later reads of this iteration would share
             await engine.write([SCOPE], setting(value))
             note = await engine.read(SCOPE, lambda tx: tx.get(Note, 1, "a"))
             assert note is not None

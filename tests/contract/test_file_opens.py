@@ -65,9 +65,9 @@ RWD     ok     ok   ok       ok      ok       ok         X      X     ok     ok
 def cells() -> list[tuple[str, str, bool]]:
     heading, *rows = TRUTH.strip().splitlines()
     return [
-        (row.split()[0], operation, mark == "X")
+        (row.split()[0], operation, cell == "X")
         for row in rows
-        for operation, mark in zip(heading.split(), row.split()[1:], strict=True)
+        for operation, cell in zip(heading.split(), row.split()[1:], strict=True)
     ]
 
 

@@ -38,9 +38,9 @@ RWD     ok  ok  ok  ok
 def sharing_cells() -> list[tuple[str, str, bool]]:
     heading, *rows = SHARING.strip().splitlines()
     return [
-        (row.split()[0], access, mark == "X")
+        (row.split()[0], access, cell == "X")
         for row in rows
-        for access, mark in zip(heading.split(), row.split()[1:], strict=True)
+        for access, cell in zip(heading.split(), row.split()[1:], strict=True)
     ]
 
 

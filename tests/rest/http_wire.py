@@ -92,10 +92,10 @@ class Wire:
             assert self._exactly(2) == b"\r\n"
         assert self._exactly(2) == b"\r\n"
 
-    def _until(self, mark: bytes) -> bytes:
-        while mark not in self._buffer:
+    def _until(self, delimiter: bytes) -> bytes:
+        while delimiter not in self._buffer:
             self._more()
-        found, _, self._buffer = self._buffer.partition(mark)
+        found, _, self._buffer = self._buffer.partition(delimiter)
         return found
 
     def _exactly(self, size: int) -> bytes:

@@ -60,8 +60,8 @@ def mutated(chance: random.Random) -> bytes:
 
 
 def cut(chance: random.Random, data: bytes) -> list[bytes]:
-    marks = sorted(chance.randrange(len(data) + 1) for _ in range(chance.choice((0, 1, 3, 10))))
-    return [data[start:end] for start, end in zip([0, *marks], [*marks, len(data)], strict=True)]
+    cuts = sorted(chance.randrange(len(data) + 1) for _ in range(chance.choice((0, 1, 3, 10))))
+    return [data[start:end] for start, end in zip([0, *cuts], [*cuts, len(data)], strict=True)]
 
 
 async def pieces(request: Request) -> AsyncIterator[bytes | bytearray]:

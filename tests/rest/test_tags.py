@@ -163,8 +163,8 @@ def test_racing_taggers_leave_one_of_their_sets_and_an_index_that_agrees(box: Bo
 
     def tag(number: int) -> None:
         client = Client(box.server)
-        for turn in range(10):
-            assert set_tags(Box(client, box.name), {"who": str(number), "turn": str(turn)}).status == 204
+        for iteration in range(10):
+            assert set_tags(Box(client, box.name), {"who": str(number), "iteration": str(iteration)}).status == 204
         client.close()
 
     threads = [threading.Thread(target=tag, args=(number,)) for number in range(4)]
@@ -175,7 +175,7 @@ def test_racing_taggers_leave_one_of_their_sets_and_an_index_that_agrees(box: Bo
     left = get_tags(box)
     hits = [number for number in range(4) if find(box, f"who='{number}'")]
     assert hits == [int(left["who"])]
-    assert find(box, "turn>=''") == ["blob"]
+    assert find(box, "iteration>=''") == ["blob"]
 
 
 @pytest.mark.parametrize(("include", "status"), [("none", 200), ("versions", 400), ("deleted", 400), ("none,versions", 400)])

@@ -159,6 +159,12 @@ def block_id(text: str) -> str:
     return base64.b64encode(text.encode()).decode()
 
 
+def numbered_bytes(number: int, size: int) -> bytes:
+    """Bytes that tell the number of their writer at every position."""
+    pattern = b"%08d" % number
+    return (pattern * (size // len(pattern) + 1))[:size]
+
+
 @asynccontextmanager
 async def connected(ports: Sequence[int], count: int, *, receive_buffer_bytes: int | None = None) -> AsyncIterator[list[Client]]:
     """Clients distributed over the ports and already connected, so that they can start at the same moment. With a small receive

@@ -7,18 +7,12 @@ import asyncio
 import random
 from collections import Counter
 
-from tests.simulation.client import Answer, Client, connected, together
+from tests.simulation.client import Answer, Client, connected, numbered_bytes, together
 from tests.simulation.servers import Fleet
 
 APPENDERS, BLOCKS = 12, 20
 PAGE = 512
 MIB = 1 << 20
-
-
-def marked(number: int, size: int) -> bytes:
-    """Bytes that identify their writer at every position."""
-    mark = b"%08d" % number
-    return (mark * (size // len(mark) + 1))[:size]
 
 
 async def create(client: Client, path: str, headers: dict[str, str]) -> None:
@@ -43,7 +37,7 @@ async def test_many_appenders_lose_nothing_and_share_no_place(fleet: Fleet, cont
         await create(clients[0], path, {"x-ms-blob-type": "AppendBlob"})
 
         async def work(client: Client, number: int) -> list[tuple[Answer, bytes]]:
-            blocks = [marked(number * 1000 + turn, size) for turn, size in enumerate(sizes[number])]
+            blocks = [numbered_bytes(number * 1000 + iteration, size) for iteration, size in enumerate(sizes[number])]
             return [(await append(client, path, block), block) for block in blocks]
 
         appended = [pair for pairs in await together(clients, work) for pair in pairs]
@@ -70,23 +64,23 @@ async def test_of_many_who_append_at_one_place_exactly_one_does(fleet: Fleet, co
             size, place = chance.choice([100, 100_000]), str(len(whole))
 
             async def work(client: Client, number: int, size: int = size, place: str = place) -> Answer:
-                return await append(client, path, marked(number, size), {"x-ms-blob-condition-appendpos": place})
+                return await append(client, path, numbered_bytes(number, size), {"x-ms-blob-condition-appendpos": place})
 
             answers = await together(clients, work)
             assert Counter(answer.outcome for answer in answers) == {"201": 1, "412 AppendPositionConditionNotMet": APPENDERS - 1}
-            whole += marked(next(n for n, answer in enumerate(answers) if answer.status == 201), size)
+            whole += numbered_bytes(next(n for n, answer in enumerate(answers) if answer.status == 201), size)
         assert (await clients[1].get_blob(path)).body == whole
 
 
 async def test_readers_see_a_prefix_of_what_is_appended_and_hinder_nobody(fleet: Fleet, container: str) -> None:
     # contract G3, race A4
-    path, turns = f"{container}/log", 60
+    path, count_of_blocks = f"{container}/log", 60
     async with connected(fleet.ports, 6) as clients:
         await clients[0].create_container(container)
         await create(clients[0], path, {"x-ms-blob-type": "AppendBlob"})
-        blocks = [marked(number, 50_000 if number % 2 else 90_000) for number in range(turns)]
+        blocks = [numbered_bytes(number, 50_000 if number % 2 else 90_000) for number in range(count_of_blocks)]
         whole = b"".join(blocks)
-        ends = {sum(len(block) for block in blocks[:count]) for count in range(turns + 1)}
+        ends = {sum(len(block) for block in blocks[:count]) for count in range(count_of_blocks + 1)}
         done = asyncio.Event()
 
         async def work(client: Client, number: int) -> None:
@@ -112,17 +106,17 @@ async def test_a_slow_download_of_a_page_blob_is_one_state_however_much_is_writt
         await writer.create_container(container)
         await create(writer, path, {"x-ms-blob-type": "PageBlob", "x-ms-blob-content-length": str(size)})
         for start in range(0, size, 4 * MIB):
-            await write(writer, path, start, marked(1, 4 * MIB))
+            await write(writer, path, start, numbered_bytes(1, 4 * MIB))
         for start in range(0, size // 2, 10 * step):
-            await write(writer, path, start, marked(2, step))  # small writes between the large ones
+            await write(writer, path, start, numbered_bytes(2, step))  # small writes between the large ones
         before = (await other.get_blob(path)).body
         await reader.send("GET", path, headers={})
         status, headers = await reader.receive_head()
         assert (status, headers["content-length"]) == (200, str(size))
         for start in range(0, size, 4 * MIB):
-            assert (await write(writer, path, start, marked(3, 4 * MIB))).status == 201
+            assert (await write(writer, path, start, numbered_bytes(3, 4 * MIB))).status == 201
         for start in range(0, size, 4 * step):
-            assert (await write(writer, path, start, marked(4, step))).status == 201
+            assert (await write(writer, path, start, numbered_bytes(4, step))).status == 201
         cleared = {"x-ms-page-write": "clear", "x-ms-range": f"bytes={size // 2}-{size - 1}"}
         assert (await writer.call("PUT", path, query="comp=page", headers=cleared)).status == 201
         assert reader.reader is not None
@@ -143,13 +137,13 @@ async def test_writers_of_neighbouring_pages_do_not_disturb_each_other(
 
         async def work(client: Client, number: int) -> bytes:
             mine = bytearray(lane)
-            for turn in range(25):
+            for iteration in range(25):
                 count = dice[number].choice([1, 5, 100, 200])
                 first = dice[number].randrange(lane // PAGE - count + 1) * PAGE
-                data = marked(number * 1000 + turn, count * PAGE)
+                data = numbered_bytes(number * 1000 + iteration, count * PAGE)
                 assert (await write(client, path, number * lane + first, data)).status == 201
                 mine[first : first + len(data)] = data
-                if turn % 10 == 5:
+                if iteration % 10 == 5:
                     assert (await client.snapshot(path)).status == 201
             return bytes(mine)
 
@@ -168,7 +162,7 @@ async def test_of_many_writers_with_one_sequence_number_all_or_none_pass(fleet: 
         async def work(client: Client, number: int) -> list[str]:
             if number == 0:
                 return [(await client.call("PUT", path, query="comp=properties", headers=fence)).outcome]
-            data = marked(number, PAGE)
+            data = numbered_bytes(number, PAGE)
             return [(await write(client, path, 0, data, {"x-ms-if-sequence-number-eq": "0"})).outcome for _ in range(10)]
 
         outcomes = await together(clients, work)
@@ -176,7 +170,7 @@ async def test_of_many_writers_with_one_sequence_number_all_or_none_pass(fleet: 
         for mine in outcomes[1:]:
             assert set(mine) <= {"201", "412 SequenceNumberConditionNotMet"}
             assert mine == sorted(mine)  # once refused, always refused
-        late = await write(clients[1], path, 0, marked(1, PAGE), {"x-ms-if-sequence-number-eq": "0"})
+        late = await write(clients[1], path, 0, numbered_bytes(1, PAGE), {"x-ms-if-sequence-number-eq": "0"})
         assert late.outcome == "412 SequenceNumberConditionNotMet"
 
 
@@ -186,7 +180,9 @@ async def test_appended_blocks_survive_a_kill(own_fleet: Fleet, container: str) 
     async with connected(own_fleet.ports, 2) as clients:
         await clients[0].create_container(container)
         await create(clients[0], path, {"x-ms-blob-type": "AppendBlob"})
-        blocks = [marked(number, 60_000 if number % 3 else 100_000) for number in range(90)]  # some spill, some are extents
+        blocks = [
+            numbered_bytes(number, 60_000 if number % 3 else 100_000) for number in range(90)
+        ]  # some spill, some are extents
         assert {(await append(client, path, block)).status for block in blocks for client in clients[:1]} == {201}
     own_fleet.restart()
     async with connected(own_fleet.ports, 1) as clients:

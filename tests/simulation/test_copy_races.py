@@ -11,17 +11,12 @@ from collections import Counter
 import pytest
 
 from tests.rest.copies import File, elsewhere
-from tests.simulation.client import SAS, Answer, Client, connected, together
+from tests.simulation.client import SAS, Answer, Client, connected, numbered_bytes, together
 from tests.simulation.servers import PATIENCE_SECONDS, Fleet
 from verditer.services.account import DEVELOPMENT_ACCOUNT
 
 RACERS = 12
 MIB = 1 << 20
-
-
-def marked(number: int, size: int) -> bytes:
-    mark = b"%08d" % number
-    return (mark * (size // len(mark) + 1))[:size]
 
 
 def url(client: Client, path: str) -> str:
@@ -46,9 +41,9 @@ async def test_of_many_copies_that_must_be_new_exactly_one_is_made(
     async with connected(fleet.ports, RACERS) as clients:
         await clients[0].create_container(container)
         for number, client in enumerate(clients):
-            await put(client, f"{container}/source{number}", marked(number, chance.choice([100, 100_000])))
-        for turn in range(5):
-            path = f"{container}/new{turn}"
+            await put(client, f"{container}/source{number}", numbered_bytes(number, chance.choice([100, 100_000])))
+        for iteration in range(5):
+            path = f"{container}/new{iteration}"
 
             async def work(client: Client, number: int, path: str = path) -> Answer:
                 source = url(client, f"{container}/source{number}")
@@ -58,7 +53,7 @@ async def test_of_many_copies_that_must_be_new_exactly_one_is_made(
             won = "201" if "x-ms-blob-type" in extra else "202"
             assert Counter(answer.outcome for answer in answers) == {won: 1, "409 BlobAlreadyExists": RACERS - 1}
             winner = next(number for number, answer in enumerate(answers) if answer.outcome == won)
-            found = await clients[turn % RACERS].get_blob(path)
+            found = await clients[iteration % RACERS].get_blob(path)
             assert found.etag == answers[winner].etag
             assert found.body == (await clients[0].get_blob(f"{container}/source{winner}")).body
 
@@ -70,20 +65,20 @@ async def test_a_copy_is_one_state_of_a_source_that_is_written_all_the_time(
     async with connected(fleet.ports, 6) as clients:
         await clients[0].create_container(container)
         source = f"{container}/source"
-        await put(clients[0], source, marked(0, 100_000))
+        await put(clients[0], source, numbered_bytes(0, 100_000))
         done = asyncio.Event()
         sizes = [chance.choice([100, 70_000, 200_000]) for _ in range(60)]
 
         async def work(client: Client, number: int) -> int:
             if number == 0:
-                for turn, size in enumerate(sizes):
-                    await put(client, source, marked(turn, size))
+                for iteration, size in enumerate(sizes):
+                    await put(client, source, numbered_bytes(iteration, size))
                 done.set()
             made = 0
             while not done.is_set():
                 assert (await copy(client, url(client, source), f"{container}/copy{number}")).status == 202
                 body = (await client.get_blob(f"{container}/copy{number}")).body
-                assert body == marked(int(body[:8]), len(body))
+                assert body == numbered_bytes(int(body[:8]), len(body))
                 made += 1
             return made
 
@@ -102,14 +97,14 @@ async def test_pages_copied_while_they_are_written_are_one_state(fleet: Fleet, c
 
         async def work(client: Client, number: int) -> None:
             if number == 0:
-                for turn in range(1, 60):
-                    answer = await client.call("PUT", path, query="comp=page", headers=sent, body=marked(turn, size))
+                for iteration in range(1, 60):
+                    answer = await client.call("PUT", path, query="comp=page", headers=sent, body=numbered_bytes(iteration, size))
                     assert answer.status == 201
                 done.set()
             while not done.is_set():
                 assert (await copy(client, url(client, path), f"{container}/copy{number}")).status == 202
                 body = (await client.get_blob(f"{container}/copy{number}")).body
-                assert body in (bytes(size), marked(int(body[:8]) if body[0] else 0, size))
+                assert body in (bytes(size), numbered_bytes(int(body[:8]) if body[0] else 0, size))
 
         await together(clients, work)
 
@@ -134,7 +129,7 @@ async def settled(client: Client, path: str) -> Answer:
 
 async def test_a_pending_copy_goes_on_after_its_processes_were_killed(own_fleet: Fleet, container: str) -> None:
     # contract G6
-    body = marked(1, 30 * MIB)
+    body = numbered_bytes(1, 30 * MIB)
     with elsewhere() as remote:
         file = File(body, {"ETag": '"one"'}, gate=threading.Event(), before_gate=20 * MIB)
         source, path = remote.add("file", file), f"{container}/copy"
@@ -158,15 +153,15 @@ async def test_a_pending_copy_goes_on_after_its_processes_were_killed(own_fleet:
 
 async def test_abort_and_completion_leave_one_of_two_outcomes(fleet: Fleet, container: str) -> None:
     # contract G5
-    body = marked(7, 100_000)
+    body = numbered_bytes(7, 100_000)
     with elsewhere() as remote:
         source = remote.add("file", File(body, {"ETag": '"one"'}))
         async with connected(fleet.ports, 2) as (client, other):
             await client.create_container(container)
-            for turn in range(15):
-                path = f"{container}/copy{turn}"
+            for iteration in range(15):
+                path = f"{container}/copy{iteration}"
                 copy_id = (await copy(client, source, path)).headers["x-ms-copy-id"]
-                await asyncio.sleep(0.002 * (turn % 5))
+                await asyncio.sleep(0.002 * (iteration % 5))
                 aborted = await other.call(
                     "PUT", path, query=f"comp=copy&copyid={copy_id}", headers={"x-ms-copy-action": "abort"}
                 )

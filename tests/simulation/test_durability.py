@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.simulation.client import Answer, Client, Gone, block_id, connected, together
+from tests.simulation.client import Answer, Client, Gone, block_id, connected, numbered_bytes, together
 from tests.simulation.servers import Fleet, Server
-from tests.simulation.test_races import marked
 
 ROUNDS = int(os.environ.get("VERDITER_KILLS", "4"))
 PATIENCE_SECONDS = 60
@@ -54,7 +53,7 @@ class Writer:
 
     async def _write(self, client: Client, path: str, known: Known) -> None:
         self._count += 1
-        data = marked(self._count, self._chance.choice(SIZES))
+        data = numbered_bytes(self._count, self._chance.choice(SIZES))
         match self._chance.choice(["put", "put", "blocks", "meta", "delete"]):
             case "put":
                 await self._attempt(known, Version(data), client.put_blob(path, data))
@@ -149,8 +148,8 @@ async def test_a_client_that_vanishes_leaves_nothing(alone: Server, container: s
         await clients[0].put_blob(f"{container}/kept", b"before")
 
         async def vanish(client: Client, number: int) -> None:
-            for turn in range(6):
-                path = chance.choice([f"{container}/kept", f"{container}/new-{number}-{turn}"])
+            for iteration in range(6):
+                path = chance.choice([f"{container}/kept", f"{container}/new-{number}-{iteration}"])
                 size = chance.choice([10_000, 300_000, 3_000_000])
                 head = {"x-ms-blob-type": "BlockBlob"}
                 if chance.random() < 0.5:
@@ -173,7 +172,7 @@ async def test_a_client_that_vanishes_leaves_nothing(alone: Server, container: s
                     break
                 await asyncio.sleep(0.05)
             assert _extents(alone) == [], alone.log
-            assert (await client.put_blob(f"{container}/kept", marked(1, 300_000))).status == 201
+            assert (await client.put_blob(f"{container}/kept", numbered_bytes(1, 300_000))).status == 201
     assert "ERROR" not in alone.log, alone.log
 
 
@@ -190,7 +189,7 @@ async def test_a_full_disk_refuses_and_leaves_nothing(tmp_path: Path, container:
             assert _extents(small) == []
             refused = 0
             for number in range(80):
-                answer = await client.put_blob(f"{container}/{number}", marked(number, 60_000))
+                answer = await client.put_blob(f"{container}/{number}", numbered_bytes(number, 60_000))
                 assert answer.status == 201 or answer.status >= 500, answer.outcome
                 if answer.status == 201:
                     kept.append(number)
@@ -200,12 +199,12 @@ async def test_a_full_disk_refuses_and_leaves_nothing(tmp_path: Path, container:
             assert kept, "nothing could be written at all"
             assert refused, "the store never became full"
             assert len(_names((await client.list_blobs(container)).body)) == len(kept)
-            assert (await client.get_blob(f"{container}/{kept[-1]}")).body == marked(kept[-1], 60_000)
+            assert (await client.get_blob(f"{container}/{kept[-1]}")).body == numbered_bytes(kept[-1], 60_000)
         assert small.stop() == 0
         small = Server(tmp_path / "data").start()
         async with connected([small.port], 1) as [client]:
             for number in kept:
-                assert (await client.get_blob(f"{container}/{number}")).body == marked(number, 60_000)
+                assert (await client.get_blob(f"{container}/{number}")).body == numbered_bytes(number, 60_000)
             assert (await client.put_blob(f"{container}/large", bytes(5_000_000))).status == 201
     finally:
         if small.alive:

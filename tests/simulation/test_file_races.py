@@ -108,14 +108,16 @@ async def test_of_many_who_want_one_name_exactly_one_gets_it(fleet: Fleet, conta
     # contract G5
     async with clients_of(fleet, container) as shares:
         clients = [share.client for share in shares]
-        for turn in range(ROUNDS):
-            made = await together(clients, lambda _, number, turn=turn: shares[number].make(f"directory-{turn}"))  # type: ignore[misc]
+        for iteration in range(ROUNDS):
+            made = await together(clients, lambda _, number, iteration=iteration: shares[number].make(f"directory-{iteration}"))  # type: ignore[misc]
             assert outcomes(made) == {"201": 1, "409 ResourceAlreadyExists": RACERS - 1}
             for number, share in enumerate(shares):
                 await share.put(f"source-{number}")
             moved = await together(
                 clients,
-                lambda _, number, turn=turn: shares[number].move(f"source-{number}", f"file-{turn}", directory=False),  # type: ignore[misc]
+                lambda _, number, iteration=iteration: shares[number].move(
+                    f"source-{number}", f"file-{iteration}", directory=False
+                ),  # type: ignore[misc]
             )
             assert outcomes(moved) == {"200": 1, "409 ResourceAlreadyExists": RACERS - 1}
 
@@ -131,10 +133,10 @@ async def test_what_is_created_below_a_moving_directory_is_found_once(fleet: Fle
 
         async def create(number: int) -> list[str]:
             created = []
-            for turn in range(2 * ROUNDS):
-                answer = await shares[number].put(f"here/{number}-{turn}")
+            for iteration in range(2 * ROUNDS):
+                answer = await shares[number].put(f"here/{number}-{iteration}")
                 assert answer.outcome in ("201", "404 ParentNotFound")
-                created += [f"{number}-{turn}"] if answer.status == 201 else []
+                created += [f"{number}-{iteration}"] if answer.status == 201 else []
             return created
 
         _, created = await asyncio.gather(move(), asyncio.gather(*map(create, range(1, RACERS))))
@@ -157,7 +159,7 @@ async def test_crossing_renames_end_and_every_directory_stays_in_reach(fleet: Fl
             await shares[0].make(path)
 
         async def move(number: int) -> list[Answer]:
-            return [await shares[number].move(*moves[(number + turn) % len(moves)]) for turn in range(2 * ROUNDS)]
+            return [await shares[number].move(*moves[(number + iteration) % len(moves)]) for iteration in range(2 * ROUNDS)]
 
         answers = await asyncio.wait_for(asyncio.gather(*map(move, range(RACERS))), PATIENCE_SECONDS)
         assert {answer.status for each in answers for answer in each} <= {200, 400, 404, 409}
@@ -168,8 +170,8 @@ async def test_crossing_renames_end_and_every_directory_stays_in_reach(fleet: Fl
 async def test_a_directory_is_deleted_or_gets_a_file(fleet: Fleet, container: str) -> None:
     # contract F4
     async with clients_of(fleet, container) as shares:
-        for turn in range(ROUNDS):
-            path = f"directory-{turn}"
+        for iteration in range(ROUNDS):
+            path = f"directory-{iteration}"
             await shares[0].make(path)
             deleted, *created = await asyncio.gather(
                 shares[0].remove(path), *[share.put(f"{path}/{number}") for number, share in enumerate(shares[1:])]
@@ -219,14 +221,14 @@ async def test_writers_of_disjoint_ranges_all_succeed(fleet: Fleet, container: s
     length = 3 * 512
     async with clients_of(fleet, container) as shares:
         await shares[0].put("file", RACERS * length)
-        for turn in range(ROUNDS):
-            marks = [b"%04d%04d" % (turn, number) for number in range(RACERS)]
+        for iteration in range(ROUNDS):
+            patterns = [b"%04d%04d" % (iteration, number) for number in range(RACERS)]
 
-            async def write(number: int, marks: list[bytes] = marks) -> Answer:
-                return await shares[number].write("file", number * length, marks[number] * (length // 8))
+            async def write(number: int, patterns: list[bytes] = patterns) -> Answer:
+                return await shares[number].write("file", number * length, patterns[number] * (length // 8))
 
             assert outcomes(await asyncio.gather(*map(write, range(RACERS)))) == {"201": RACERS}
-            expected = b"".join(mark * (length // 8) for mark in marks)
+            expected = b"".join(pattern * (length // 8) for pattern in patterns)
             assert [(await share.get("file")).body for share in shares[:2]] == [expected, expected]
         await shares[0].put("file")  # of the size that all other files have
 
@@ -234,8 +236,8 @@ async def test_writers_of_disjoint_ranges_all_succeed(fleet: Fleet, container: s
 async def test_files_that_grow_at_once_stay_within_the_quota(shared_sqlite: Fleet, container: str) -> None:
     # contract G5; on PostgreSQL only the files of one node do, see `services/file/usage.py`
     async with clients_of(shared_sqlite, container, quota_gib=4) as shares:
-        for turn in range(ROUNDS):
-            grown = await asyncio.gather(*[share.put(f"{turn}-{number}", GIB) for number, share in enumerate(shares)])
+        for iteration in range(ROUNDS):
+            grown = await asyncio.gather(*[share.put(f"{iteration}-{number}", GIB) for number, share in enumerate(shares)])
             assert outcomes(grown) == {"201": 4, "403 ShareSizeLimitReached": RACERS - 4}
             assert await shares[0].usage_bytes() == 4 * GIB
             for path in await shares[0].names() or []:

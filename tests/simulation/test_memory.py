@@ -59,7 +59,7 @@ def anonymous_bytes(server: Server) -> int:
 
 def test_hostile_requests_leave_no_more_memory_behind_the_more_there_are(server: Server) -> None:
     used = []
-    for turn in range(3):
-        send(server, range(turn * REQUESTS, (turn + 1) * REQUESTS))
+    for iteration in range(3):
+        send(server, range(iteration * REQUESTS, (iteration + 1) * REQUESTS))
         used.append(anonymous_bytes(server))
     assert used[-1] - used[0] < MOST_BYTES, used

@@ -7,10 +7,9 @@ import time
 from collections.abc import Awaitable, Callable
 from urllib.parse import quote
 
-from tests.simulation.client import Answer, Client, Headers, block_id, connected
+from tests.simulation.client import Answer, Client, Headers, block_id, connected, numbered_bytes
 from tests.simulation.model import Model, Refused, Version
 from tests.simulation.servers import Fleet
-from tests.simulation.test_races import marked
 
 NAMES = ["a", "dir/b", "dir/c"]
 LEASES = ["11111111-1111-1111-1111-111111111111", "22222222-2222-2222-2222-222222222222"]
@@ -71,7 +70,7 @@ class Walk:
 
     def _data(self) -> bytes:
         self._count += 1
-        return marked(self._count, self._chance.choice(SIZES))
+        return numbered_bytes(self._count, self._chance.choice(SIZES))
 
     async def _put(self, name: str) -> None:
         data, lease, (if_match, if_none) = self._data(), self._some_lease(name), self._some_condition(name)

@@ -10,7 +10,7 @@ import uuid
 from collections import Counter
 from functools import partial
 
-from tests.simulation.client import Answer, Client, all_at_once, block_id, connected, order_of, together
+from tests.simulation.client import Answer, Client, all_at_once, block_id, connected, numbered_bytes, order_of, together
 from tests.simulation.servers import Fleet, until
 
 RACERS = 16
@@ -18,53 +18,47 @@ ROUNDS = 12
 SMALL, LARGE = 1000, 100_000  # inline, and as an extent
 
 
-def marked(number: int, size: int) -> bytes:
-    """Bytes that identify their writer at every position."""
-    mark = b"%08d" % number
-    return (mark * (size // len(mark) + 1))[:size]
-
-
 async def test_of_many_writers_with_one_etag_exactly_one_wins(fleet: Fleet, container: str, chance: random.Random) -> None:
     # contract G5, B1
     async with connected(fleet.ports, RACERS) as clients:
         await clients[0].create_container(container)
-        for turn in range(ROUNDS):
-            path = f"{container}/blob-{turn % 3}"
+        for iteration in range(ROUNDS):
+            path = f"{container}/blob-{iteration % 3}"
             etag = (await clients[0].put_blob(path, b"before")).etag
             size = chance.choice([SMALL, LARGE])
 
             async def write(client: Client, number: int, path: str = path, etag: str = etag, size: int = size) -> Answer:
-                return await client.put_blob(path, marked(number, size), {"If-Match": etag})
+                return await client.put_blob(path, numbered_bytes(number, size), {"If-Match": etag})
 
             answers = await together(clients, write)
             assert Counter(answer.outcome for answer in answers) == {"201": 1, "412 ConditionNotMet": RACERS - 1}
             winner = next(number for number, answer in enumerate(answers) if answer.status == 201)
             for client in clients[:2]:
                 found = await client.get_blob(path)
-                assert (found.body, found.etag) == (marked(winner, size), answers[winner].etag)
+                assert (found.body, found.etag) == (numbered_bytes(winner, size), answers[winner].etag)
 
 
 async def test_of_many_creators_exactly_one_creates(fleet: Fleet, container: str, chance: random.Random) -> None:
     # contract G5, race E2
     async with connected(fleet.ports, RACERS) as clients:
         await clients[0].create_container(container)
-        for turn in range(ROUNDS):
-            path, size = f"{container}/blob-{turn}", chance.choice([SMALL, LARGE])
+        for iteration in range(ROUNDS):
+            path, size = f"{container}/blob-{iteration}", chance.choice([SMALL, LARGE])
 
             async def create(client: Client, number: int, path: str = path, size: int = size) -> Answer:
-                return await client.put_blob(path, marked(number, size), {"If-None-Match": "*"})
+                return await client.put_blob(path, numbered_bytes(number, size), {"If-None-Match": "*"})
 
             answers = await together(clients, create)
             assert Counter(answer.outcome for answer in answers) == {"201": 1, "409 BlobAlreadyExists": RACERS - 1}
             winner = next(number for number, answer in enumerate(answers) if answer.status == 201)
-            assert (await clients[1].get_blob(path)).body == marked(winner, size)
+            assert (await clients[1].get_blob(path)).body == numbered_bytes(winner, size)
 
 
 async def test_of_many_who_create_a_container_exactly_one_does(fleet: Fleet, container: str) -> None:
     # contract G5
     async with connected(fleet.ports, RACERS) as clients:
-        for turn in range(ROUNDS):
-            name = f"{container}-{turn}"
+        for iteration in range(ROUNDS):
+            name = f"{container}-{iteration}"
             answers = await all_at_once([client.create_container(name) for client in clients])
             assert Counter(answer.outcome for answer in answers) == {"201": 1, "409 ContainerAlreadyExists": RACERS - 1}
 
@@ -73,8 +67,8 @@ async def test_of_many_acquirers_exactly_one_holds_the_lease(fleet: Fleet, conta
     # contract G5, L2
     async with connected(fleet.ports, RACERS) as clients:
         await clients[0].create_container(container)
-        for turn in range(ROUNDS):
-            path = f"{container}/blob-{turn}"
+        for iteration in range(ROUNDS):
+            path = f"{container}/blob-{iteration}"
             await clients[0].put_blob(path, b"x")
             ids = [str(uuid.uuid4()) for _ in clients]
             answers = await all_at_once([client.acquire(path, id) for client, id in zip(clients, ids, strict=True)])
@@ -122,7 +116,7 @@ class Theft:
         while not late:
             began = asyncio.get_running_loop().time()
             late = began > self.done_at
-            data = marked(0, self._chance.choice([SMALL, LARGE]))
+            data = numbered_bytes(0, self._chance.choice([SMALL, LARGE]))
             answer = await client.put_blob(self._path, data, {"x-ms-lease-id": self._lease})
             if answer.status == 201:
                 assert not late, "written with a lease that another client had taken before"
@@ -135,13 +129,13 @@ async def test_of_two_committers_the_loser_finds_its_blocks_gone(fleet: Fleet, c
     # contract G5, race B3
     async with connected(fleet.ports, 4) as clients:
         await clients[0].create_container(container)
-        for turn in range(ROUNDS):
-            path = f"{container}/blob-{turn}"
+        for iteration in range(ROUNDS):
+            path = f"{container}/blob-{iteration}"
             sizes = [[chance.choice([SMALL, LARGE]) for _ in range(3)] for _ in clients]
 
             async def stage(client: Client, number: int, path: str = path, sizes: list[list[int]] = sizes) -> None:
                 for index, size in enumerate(sizes[number]):
-                    answer = await client.put_block(path, block_id(f"{number}-{index}"), marked(number, size))
+                    answer = await client.put_block(path, block_id(f"{number}-{index}"), numbered_bytes(number, size))
                     assert answer.status == 201
 
             await together(clients, stage)
@@ -153,7 +147,7 @@ async def test_of_two_committers_the_loser_finds_its_blocks_gone(fleet: Fleet, c
             assert Counter(answer.outcome for answer in answers) == {"201": 1, "400 InvalidBlockList": len(clients) - 1}
             winner = next(number for number, answer in enumerate(answers) if answer.status == 201)
             found = await clients[1].get_blob(path)
-            assert found.body == b"".join(marked(winner, size) for size in sizes[winner])
+            assert found.body == b"".join(numbered_bytes(winner, size) for size in sizes[winner])
             assert found.etag == answers[winner].etag
 
 
@@ -163,13 +157,13 @@ async def test_a_block_staged_again_during_the_commit_is_whole_or_absent(fleet: 
     blocks = [block_id(f"{number}") for number in range(4)]
     async with connected(fleet.ports, 4) as [first, *others]:
         await first.create_container(container)
-        for turn in range(1, ROUNDS):
-            size = [SMALL, LARGE][turn % 2]
+        for iteration in range(1, ROUNDS):
+            size = [SMALL, LARGE][iteration % 2]
             for block in blocks:
-                await first.put_block(path, block, marked(turn, size))
+                await first.put_block(path, block, numbered_bytes(iteration, size))
 
-            async def restage(client: Client, block: str, turn: int = turn, size: int = size) -> Answer:
-                return await client.put_block(path, block, marked(100 + turn, size))
+            async def restage(client: Client, block: str, iteration: int = iteration, size: int = size) -> Answer:
+                return await client.put_block(path, block, numbered_bytes(100 + iteration, size))
 
             stagings = [restage(client, block) for client, block in zip(others, blocks, strict=False)]
             answer, *staged = await all_at_once([first.put_block_list(path, blocks), *stagings])
@@ -177,7 +171,7 @@ async def test_a_block_staged_again_during_the_commit_is_whole_or_absent(fleet: 
             body = (await others[0].get_blob(path)).body
             parts = [body[start : start + size] for start in range(0, len(body), size)]
             assert len(parts) == len(blocks)
-            assert all(part in (marked(turn, size), marked(100 + turn, size)) for part in parts)
+            assert all(part in (numbered_bytes(iteration, size), numbered_bytes(100 + iteration, size)) for part in parts)
 
 
 async def test_a_container_is_deleted_with_everything_or_not_yet(fleet: Fleet, container: str) -> None:
@@ -194,7 +188,7 @@ async def test_a_container_is_deleted_with_everything_or_not_yet(fleet: Fleet, c
                 for count in range(1_000_000):
                     began = now()
                     path = f"{container}/{number}-{count}"
-                    answer = await client.put_blob(path, marked(number, [SMALL, LARGE][count % 2]))
+                    answer = await client.put_blob(path, numbered_bytes(number, [SMALL, LARGE][count % 2]))
                     if answer.status != 201:
                         assert answer.outcome == "404 ContainerNotFound"
                         return
@@ -225,7 +219,7 @@ async def test_no_etag_comes_twice_and_time_never_goes_back(fleet: Fleet, contai
             for _ in range(25):
                 match chance.randrange(4):
                     case 0 | 1:
-                        answer = await client.put_blob(path, marked(number, chance.choice([SMALL, LARGE])))
+                        answer = await client.put_blob(path, numbered_bytes(number, chance.choice([SMALL, LARGE])))
                     case 2:
                         answer = await client.set_metadata(path, {"x-ms-meta-by": str(number)})
                     case _:

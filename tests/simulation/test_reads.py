@@ -8,9 +8,8 @@ import random
 import re
 from pathlib import Path
 
-from tests.simulation.client import Answer, Client, all_at_once, block_id, connected, order_of
+from tests.simulation.client import Answer, Client, all_at_once, block_id, connected, numbered_bytes, order_of
 from tests.simulation.servers import Fleet, Server, until
-from tests.simulation.test_races import marked
 
 SIZES = (7, 5_000, 60_000, 70_000, 300_000, 1_500_000)
 SECONDS = 1.5
@@ -32,7 +31,7 @@ async def test_a_read_is_of_one_version_while_the_blob_is_overwritten(
         async def write_one(client: Client) -> None:
             version = next(versions)
             size = size_of[version] = chance.choice(SIZES)
-            data = marked(version, size)
+            data = numbered_bytes(version, size)
             md5 = base64.b64encode(hashlib.md5(data).digest()).decode()
             headers = {"x-ms-meta-version": str(version), "x-ms-blob-content-md5": md5}
             if size > 4 and chance.random() < 0.4:
@@ -63,7 +62,7 @@ async def test_a_read_is_of_one_version_while_the_blob_is_overwritten(
         def check(answer: Answer, ranged: bool) -> None:
             assert answer.status == (206 if ranged else 200)
             version = int(answer.headers["x-ms-meta-version"])
-            whole = marked(version, size_of[version])
+            whole = numbered_bytes(version, size_of[version])
             assert answer.body == (whole[3:] if ranged else whole)
             if ranged:
                 assert answer.headers["content-range"] == f"bytes 3-{len(whole) - 1}/{len(whole)}"
@@ -90,7 +89,7 @@ async def test_a_slow_download_gets_the_version_it_began_with(fleet: Fleet, cont
         await writer.create_container(container)
         blocks = [block_id(f"{number}") for number in range(6)]
         for number, block in enumerate(blocks):
-            await writer.put_block(path, block, marked(number, size // 6))
+            await writer.put_block(path, block, numbered_bytes(number, size // 6))
         etag = (await writer.put_block_list(path, blocks)).etag
         for reader in readers:
             await reader.send("GET", path, headers={})
@@ -101,7 +100,7 @@ async def test_a_slow_download_gets_the_version_it_began_with(fleet: Fleet, cont
             assert (status, headers["etag"]) == (200, etag)
             assert reader.reader is not None
             body = await reader.reader.readexactly(size)
-            assert body == b"".join(marked(number, size // 6) for number in range(6))
+            assert body == b"".join(numbered_bytes(number, size // 6) for number in range(6))
 
 
 async def test_no_slow_download_is_cut_while_the_blob_is_overwritten_under_a_busy_collector(
@@ -115,7 +114,7 @@ async def test_no_slow_download_is_cut_while_the_blob_is_overwritten_under_a_bus
     async def overwrite(client: Client) -> None:
         nonlocal overwritten, written
         for block in blocks:
-            await client.put_block(path, block, marked(written, size // len(blocks)))
+            await client.put_block(path, block, numbered_bytes(written, size // len(blocks)))
         answer = await client.put_block_list(path, blocks, {"x-ms-meta-version": str(written)})
         assert answer.status == 201
         written += 1
@@ -129,7 +128,7 @@ async def test_no_slow_download_is_cut_while_the_blob_is_overwritten_under_a_bus
             await client.send("GET", path, headers={})
             status, headers = await client.receive_head()
             assert status == 200
-            part = marked(int(headers["x-ms-meta-version"]), size // len(blocks))
+            part = numbered_bytes(int(headers["x-ms-meta-version"]), size // len(blocks))
             for _ in blocks:
                 assert client.reader is not None
                 assert await client.reader.readexactly(len(part)) == part
@@ -165,7 +164,7 @@ async def test_a_listing_page_is_one_committed_state(fleet: Fleet, container: st
         async def write(client: Client, pair: int) -> None:
             for version in itertools.count(1):
                 for name in ("a", "b"):
-                    data = marked(version, 100 * version % 7000 + 8)
+                    data = numbered_bytes(version, 100 * version % 7000 + 8)
                     await client.put_blob(f"{container}/{name}{pair}", data, {"x-ms-meta-version": str(version)})
                 acknowledged[pair] = version
                 if asyncio.get_running_loop().time() > end:
@@ -195,7 +194,7 @@ def _versions(page: bytes) -> dict[str, int]:
         name, length, md5, version = (
             re.findall(rf"<{tag}>(.*?)</{tag}>", entry)[0] for tag in ("Name", "Content-Length", "Content-MD5", "version")
         )
-        data = marked(int(version), 100 * int(version) % 7000 + 8)
+        data = numbered_bytes(int(version), 100 * int(version) % 7000 + 8)
         assert int(length) == len(data)
         assert base64.b64decode(md5) == hashlib.md5(data).digest()
         found[name] = int(version)

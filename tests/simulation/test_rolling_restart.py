@@ -20,7 +20,7 @@ CLIENTS = 6
 class Balancer:
     def __init__(self, nodes: list[Server]) -> None:
         self._nodes = nodes
-        self._turn = itertools.count()
+        self._next = itertools.count()
         self.ready = [True for _ in nodes]
         self.stopped = False
 
@@ -39,7 +39,7 @@ class Balancer:
     def port(self) -> int:
         ready = [node.port for node, is_ready in zip(self._nodes, self.ready, strict=True) if is_ready]
         assert ready, "no node is ready"
-        return ready[next(self._turn) % len(ready)]
+        return ready[next(self._next) % len(ready)]
 
 
 async def write_on(balancer: Balancer, container: str, number: int) -> int:

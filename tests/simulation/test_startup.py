@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.simulation.client import Client, Gone, connected, together
+from tests.simulation.client import Client, Gone, connected, numbered_bytes, together
 from tests.simulation.servers import PATIENCE_SECONDS, Server, until
-from tests.simulation.test_races import marked
 
 
 @pytest.fixture
@@ -56,7 +55,7 @@ async def test_it_may_be_stopped_at_any_moment_of_its_start(server: Server, cont
 
 async def test_stopping_lets_running_requests_finish(server: Server, container: str) -> None:
     server.start()
-    data = marked(7, 500_000)
+    data = numbered_bytes(7, 500_000)
     async with connected([server.port], 4) as [client, *uploaders]:
         await client.create_container(container)
         for number, uploader in enumerate(uploaders):
@@ -88,7 +87,7 @@ async def test_stopping_under_load_loses_nothing_that_was_answered(server: Serve
             for count in range(1_000_000):
                 path = f"{container}/{number}-{count}"
                 try:
-                    answer = await client.put_blob(path, marked(count, [100, 80_000][count % 2]))
+                    answer = await client.put_blob(path, numbered_bytes(count, [100, 80_000][count % 2]))
                 except Gone:
                     return
                 assert answer.status == 201, answer.outcome

@@ -11,9 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.simulation.client import Client, Gone, connected, together
+from tests.simulation.client import Client, Gone, connected, numbered_bytes, together
 from tests.simulation.servers import PATIENCE_SECONDS, Server, until
-from tests.simulation.test_races import marked
 
 
 @pytest.fixture
@@ -44,7 +43,7 @@ async def test_a_killed_worker_takes_nothing_with_it(server: Server, container: 
             count = 0
             while not done.is_set():
                 count += 1
-                path, data = f"{container}/{number}-{count}", marked(count, [100, 80_000][count % 2])
+                path, data = f"{container}/{number}-{count}", numbered_bytes(count, [100, 80_000][count % 2])
                 try:
                     answer = await client.put_blob(path, data)
                 except Gone:

@@ -122,8 +122,8 @@ def digest(files: Iterable[Path]) -> str:
     return hashlib.sha256(b"\0".join(path.read_bytes() for path in sorted(files) if path.is_file())).hexdigest()
 
 
-def is_done(mark: Path, wanted: str) -> bool:
-    return mark.exists() and mark.read_text() == wanted
+def is_done(installed: Path, wanted: str) -> bool:
+    return installed.exists() and installed.read_text() == wanted
 
 
 def say(name: str) -> None:

@@ -104,12 +104,12 @@ def test_what_is_no_object_is_refused(document: bytes) -> None:
 def split_by_lines(body: bytes, boundary: str) -> list[bytes]:
     """The same, with a regular expression."""
     line = re.compile(rb"^--" + re.escape(boundary.encode()) + rb"(--)?[ \t\r]*$", re.MULTILINE)
-    marks, parts = list(line.finditer(body)), []
-    for index, mark in enumerate(marks):
-        if mark[1]:
+    boundaries, parts = list(line.finditer(body)), []
+    for index, found in enumerate(boundaries):
+        if found[1]:
             break
-        end = marks[index + 1].start() if index + 1 < len(marks) else len(body)
-        parts.append(body[mark.end() : end].removesuffix(b"\n").lstrip(b"\r\n").removesuffix(b"\r"))
+        end = boundaries[index + 1].start() if index + 1 < len(boundaries) else len(body)
+        parts.append(body[found.end() : end].removesuffix(b"\n").lstrip(b"\r\n").removesuffix(b"\r"))
     return [part for part in parts if part]
 
 

@@ -87,7 +87,7 @@ def parse_condition(text: str) -> TagCondition | None:
 
 
 _TOKEN = re.compile(
-    r"""\s*(?:(?P<operator><>|>=|<=|=|>|<)|(?P<mark>[()])|"(?P<quoted>[a-zA-Z0-9 +\-./:=_]+)\""""
+    r"""\s*(?:(?P<operator><>|>=|<=|=|>|<)|(?P<parenthesis>[()])|"(?P<quoted>[a-zA-Z0-9 +\-./:=_]+)\""""
     r"""|'(?P<value>(?:[^']|'')*)'|(?P<word>[A-Za-z0-9_]+))"""
 )
 _KEYWORDS = ("AND", "OR")
@@ -170,7 +170,7 @@ def _tokenize(text: str) -> list[tuple[str, str]]:
 
 
 def _token(group: str, text: str) -> tuple[str, str]:
-    if group == "mark":
+    if group == "parenthesis":
         return text, text
     if group == "word" and text.upper() in _KEYWORDS:
         return text.upper(), text

@@ -37,16 +37,16 @@ def inherited_descriptor(
 ) -> SecurityDescriptor:
     """The descriptor of a new child of a directory whose permission is to be inherited.
 
-    As in Windows, the child's ACL and its entries are marked as inherited (AI, ID) when the parent's ACL has the mark AI.
+    As in Windows, the child's ACL and its entries are marked as inherited (AI, ID) when the parent's ACL has the flag AI.
     """
 
     def inherit(acl: Acl | None) -> Acl | None:
         if acl is None or not acl.aces:
             return None
-        mark = acl.flags & AclFlags.AUTO_INHERITED
-        added = AceFlags.INHERITED if mark else AceFlags.NONE
+        inherits = acl.flags & AclFlags.AUTO_INHERITED
+        added = AceFlags.INHERITED if inherits else AceFlags.NONE
         aces = [child for ace in acl.aces for child in _inherit_ace(ace, is_directory, owner, group, added)]
-        return Acl(flags=mark, aces=tuple(aces)) if aces else None
+        return Acl(flags=inherits, aces=tuple(aces)) if aces else None
 
     return SecurityDescriptor(owner=owner, group=group, dacl=inherit(parent.dacl) or _FALLBACK_DACL, sacl=inherit(parent.sacl))
 

@@ -68,9 +68,9 @@ def parse_parts(body: bytes, boundary: str) -> list[MultipartPart]:
 def split_parts(body: bytes, boundary: str) -> list[bytes]:
     """The parts between the boundaries; text before the first and after the last is ignored. The line break before
     a boundary belongs to the boundary."""
-    mark = b"\n--" + boundary.encode()
+    delimiter = b"\n--" + boundary.encode()
     parts: list[list[bytes]] = []
-    for piece in (b"\n" + body.removesuffix(b"\n")).split(mark, _MAX_PARTS)[1:]:
+    for piece in (b"\n" + body.removesuffix(b"\n")).split(delimiter, _MAX_PARTS)[1:]:
         line, _, content = piece.partition(b"\n")
         kind = line.rstrip(b" \t\r")
         if kind == b"--":
@@ -78,7 +78,7 @@ def split_parts(body: bytes, boundary: str) -> list[bytes]:
         if not kind:
             parts.append([content])
         elif parts:
-            parts[-1] += (mark, piece)  # a line that only begins like a boundary
+            parts[-1] += (delimiter, piece)  # a line that only begins like a boundary
     texts = [b"".join(pieces).lstrip(b"\r\n").removesuffix(b"\r") for pieces in parts]
     return [text for text in texts if text]
 

@@ -66,14 +66,14 @@ _TOKEN = re.compile(
       | (?P<text>'(?:[^']|'')*')
       | (?P<number>-?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[LlDd]?(?!\w) | -INF(?!\w))
       | (?P<word>[^\W0-9]\w*)
-      | (?P<mark>[(),])
+      | (?P<symbol>[(),])
     )""",
     re.VERBOSE,
 )
 
 
 class _FilterToken(NamedTuple):
-    kind: str  # literal, word, mark, end
+    kind: str  # literal, word, symbol, end
     value: str | Literal
     end: int  # where it ends in the text
 
@@ -112,7 +112,7 @@ class _FilterParser:
         return token
 
     def _accept(self, word: str) -> bool:
-        found = self._token.kind in ("word", "mark") and self._token.value == word
+        found = self._token.kind in ("word", "symbol") and self._token.value == word
         self._at += found
         return found
 
@@ -172,7 +172,7 @@ class _FilterParser:
         if token.kind != "word" or token.value in _WORDS:
             raise self._error()
         self._next()
-        if self._token.value == "(" and self._token.kind == "mark":
+        if self._token.value == "(" and self._token.kind == "symbol":
             raise StorageError(Code.NotImplemented)  # a function: startswith, substringof, …
         if token.value == "null":
             raise StorageError(Code.InvalidInput)
@@ -207,8 +207,8 @@ def _tokens(text: str) -> list[_FilterToken]:
 
 def _token(match: re.Match[str], text: str) -> _FilterToken:
     end = match.end()
-    if match["mark"]:
-        return _FilterToken("mark", match["mark"], end)
+    if match["symbol"]:
+        return _FilterToken("symbol", match["symbol"], end)
     word = match["word"]
     if word is not None:
         constant = _NAMED.get(word)

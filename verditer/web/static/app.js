@@ -73,11 +73,11 @@ function leaveDetail() {
 export function tabs(entries, chosen, remembered) {
   const panel = h("div", { role: "tabpanel" });
   let end = null;
-  let turn = 0; // a tab that is still being drawn when another one is chosen ends at once
+  let drawing = 0; // a tab that is still being drawn when another one is chosen ends at once
   const stop = () => {
     end?.();
     end = null;
-    turn += 1;
+    drawing += 1;
   };
   const buttons = entries.map(([name, draw]) =>
     h("button", { type: "button", role: "tab", onclick: () => choose(name, draw) }, name),
@@ -92,14 +92,14 @@ export function tabs(entries, chosen, remembered) {
   };
   async function choose(name, draw) {
     stop();
-    const mine = turn;
+    const mine = drawing;
     const content = h("div");
     buttons.forEach((each) => each.setAttribute("aria-selected", each.textContent === name));
     panel.replaceChildren(content);
     remembered?.(name);
     try {
       const ended = await draw(content);
-      if (mine === turn) end = ended ?? null;
+      if (mine === drawing) end = ended ?? null;
       else ended?.();
     } catch (error) {
       content.replaceChildren(h("div", { class: "notice bad" }, error.message));

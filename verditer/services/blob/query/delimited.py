@@ -97,7 +97,7 @@ class DelimitedRows:
     def _parsed(self, block: RecordBlock) -> list[list[str]]:
         """The fields of each record; none for a record that cannot be read, which is reported."""
         separator = self._form.column_separator
-        if not self._has_marks(block):
+        if not self._has_quotes(block):
             return [record.split(separator) for record in block.records]
         rows = []
         for at, record in zip(block.positions, block.records, strict=True):
@@ -124,13 +124,13 @@ class DelimitedRows:
                 )
         return [at for at, _ in kept], [fields for _, fields in kept]
 
-    def _has_marks(self, block: RecordBlock) -> bool:
+    def _has_quotes(self, block: RecordBlock) -> bool:
         text = "".join(block.records)
-        return any(mark and mark in text for mark in (self._form.field_quote, self._form.escape_char))
+        return any(character and character in text for character in (self._form.field_quote, self._form.escape_char))
 
     def _fields(self, at: int, record: str) -> list[str]:
         form = self._form
-        if not any(mark and mark in record for mark in (form.field_quote, form.escape_char)):
+        if not any(character and character in record for character in (form.field_quote, form.escape_char)):
             return record.split(form.column_separator)
         try:
             return next(csv.reader((record,), **dialect(form)))

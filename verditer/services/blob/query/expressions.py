@@ -69,7 +69,7 @@ class ExpressionParser:
     def _comparison(self) -> Expression:
         left = self._sum()
         token = self._reader.token
-        if token.kind == "mark" and token.text in _COMPARISONS:
+        if token.kind == "symbol" and token.text in _COMPARISONS:
             self._reader.next()
             return self._conversions.compared(left, token.text, self._sum())
         if self._reader.accept("IS"):
@@ -108,19 +108,19 @@ class ExpressionParser:
 
     def _sum(self) -> Expression:
         left = self._product()
-        while self._reader.token.kind == "mark" and self._reader.token.text in ("+", "-"):
-            mark, right = self._reader.next().text, self._product()
+        while self._reader.token.kind == "symbol" and self._reader.token.text in ("+", "-"):
+            operator, right = self._reader.next().text, self._product()
             if left.kind == TIMESTAMP:  # a number of days
-                left = Expression(f"({left.sql} {mark} to_days({self._conversions.small(right)}))", TIMESTAMP)
+                left = Expression(f"({left.sql} {operator} to_days({self._conversions.small(right)}))", TIMESTAMP)
             else:
-                left = Expression(f"({self._conversions.number(left)} {mark} {self._conversions.number(right)})", NUMBER)
+                left = Expression(f"({self._conversions.number(left)} {operator} {self._conversions.number(right)})", NUMBER)
         return left
 
     def _product(self) -> Expression:
         left = self._unary()
-        while self._reader.token.kind == "mark" and self._reader.token.text in ("*", "/", "%"):
-            mark, right = self._reader.next().text, self._unary()
-            left = Expression(f"({self._conversions.number(left)} {mark} {self._conversions.number(right)})", NUMBER)
+        while self._reader.token.kind == "symbol" and self._reader.token.text in ("*", "/", "%"):
+            operator, right = self._reader.next().text, self._unary()
+            left = Expression(f"({self._conversions.number(left)} {operator} {self._conversions.number(right)})", NUMBER)
         return left
 
     def _unary(self) -> Expression:
@@ -146,11 +146,11 @@ class ExpressionParser:
             return Expression(literal(token.value), TEXT, literal=token.value)
         if token.kind == "keyword":
             return self._special(token)
-        if token.kind == "mark" and token.text == "(":
+        if token.kind == "symbol" and token.text == "(":
             inner = self.expression()
             self._reader.expect(")")
             return Expression(f"({inner.sql})", inner.kind)
-        if token.kind == "word" and self._reader.is_mark("("):
+        if token.kind == "word" and self._reader.is_symbol("("):
             return self._call(token)
         if token.kind in ("word", "quoted"):
             return self._resolve((Name(token.name, token.kind == "quoted"), *self._reader.path_rest()), token.position)

@@ -46,10 +46,10 @@ class Query(NamedTuple):
         kept = f"coalesce({self.where}, FALSE)" if self.where is not None else "TRUE"
         fault = self._fault(kept) if self.marks_faults else "FALSE"
         if self.is_aggregate:
-            marks = (
+            fault_columns = (
                 f", min({AT}) FILTER (WHERE {FAULT}) IS NOT NULL, min({AT}) FILTER (WHERE {FAULT})" if self.marks_faults else ""
             )
-            return f"SELECT {shown}{marks} FROM (SELECT *, {kept} AS {KEPT}, {fault} AS {FAULT} FROM {TABLE})"
+            return f"SELECT {shown}{fault_columns} FROM (SELECT *, {kept} AS {KEPT}, {fault} AS {FAULT} FROM {TABLE})"
         if self.marks_faults:
             return f"SELECT {shown}, {fault} AS {FAULT}, {AT} AS {AT} FROM {TABLE} WHERE {kept} OR {fault}"
         return f"SELECT {shown} FROM {TABLE} WHERE {kept}"
@@ -97,7 +97,7 @@ def _table(reader: TokenReader) -> tuple[Path, Name | None, int]:
     """`BlobStorage`, or for JSON `BlobStorage[*].path`, and an alias. The columns are read later, when the alias is known."""
     depth = 0
     while reader.token.kind != "end" and not (depth == 0 and reader.token.text == "FROM" and reader.token.kind == "keyword"):
-        depth += reader.is_mark("(") - reader.is_mark(")")
+        depth += reader.is_symbol("(") - reader.is_symbol(")")
         reader.next()
     reader.expect("FROM")
     token = reader.next()

@@ -14,7 +14,7 @@ _TOKEN = re.compile(
       | (?P<text>'(?:[^']|'')*')
       | (?P<quoted>"(?:[^"]|"")*")
       | (?P<word>[A-Za-z_][A-Za-z0-9_]*)
-      | (?P<mark><>|!=|<=|>=|[-+*/%=<>(),.;\[\]])
+      | (?P<symbol><>|!=|<=|>=|[-+*/%=<>(),.;\[\]])
     )""",
     re.VERBOSE,
 )
@@ -25,7 +25,7 @@ _KEYWORDS = frozenset(_WORDS.split())
 
 
 class SqlToken(NamedTuple):
-    kind: str  # number, text, quoted, word, keyword, mark, end
+    kind: str  # number, text, quoted, word, keyword, symbol, end
     text: str
     position: int
 
@@ -90,15 +90,15 @@ class TokenReader:
         self.at += token.kind != "end"
         return token
 
-    def is_mark(self, text: str) -> bool:
-        return self.token.kind == "mark" and self.token.text == text
+    def is_symbol(self, text: str) -> bool:
+        return self.token.kind == "symbol" and self.token.text == text
 
     def is_word(self, text: str) -> bool:
         return self.token.kind == "word" and self.token.text.upper() == text
 
     def accept(self, text: str) -> bool:
-        """Take a keyword or a mark."""
-        found = self.token.kind in ("keyword", "mark") and self.token.text == text
+        """Take a keyword or a symbol."""
+        found = self.token.kind in ("keyword", "symbol") and self.token.text == text
         self.at += found
         return found
 
