@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from verditer.core.errors import Code
 from verditer.core.files.attributes import FileAttributes, attributes_of, attributes_of_new, from_win32, to_win32
-from verditer.rest.codecs.file_attributes import format_attributes, parse_attributes
+from verditer.rest.codecs.file.attributes import format_attributes, parse_attributes
 from verditer.rest.wire_errors import RestError
 
 HEADER = "x-ms-file-attributes"

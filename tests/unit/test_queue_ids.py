@@ -10,7 +10,7 @@ from hypothesis import strategies as some
 from verditer.core.dates import MAX_TICKS, seconds
 from verditer.core.records.queue import FOREVER, Message, due, parse_message_id, show_message_id
 from verditer.core.records.record import key_of
-from verditer.rest.codecs.queues import (
+from verditer.rest.codecs.queue.queues import (
     USUAL_HEADS,
     parse_changed_message,
     parse_message,
@@ -18,7 +18,7 @@ from verditer.rest.codecs.queues import (
     plain_text,
     render_got,
 )
-from verditer.rest.codecs.receipts import parse_receipt, show_receipt
+from verditer.rest.codecs.queue.receipts import parse_receipt, show_receipt
 from verditer.services.queue.current import PopReceipt
 
 TICKS = some.integers(1, MAX_TICKS)

@@ -7,7 +7,7 @@ from verditer.core.dates import iso, rfc1123
 from verditer.core.records.file import FileEntry
 from verditer.rest import file_values as fv
 from verditer.rest import values as v
-from verditer.rest.codecs.file_attributes import format_attributes
+from verditer.rest.codecs.file.attributes import format_attributes
 from verditer.rest.headers.fields import wire_names
 from verditer.rest.headers.groups import base64_text, copy_headers, lease_headers, stamp
 from verditer.rest.operation import HeaderOut, Mandatory, Param, Takes, header

@@ -10,7 +10,7 @@ from verditer.core.errors import Code, StorageError
 from verditer.core.files.attributes import FileAttributes
 from verditer.core.files.times import FILETIME_EPOCH, Effect
 from verditer.core.limits import MAX_PERMISSION_TEXT
-from verditer.rest.codecs.file_attributes import parse_attributes
+from verditer.rest.codecs.file.attributes import parse_attributes
 from verditer.rest.codecs.leases import parse_lease_id
 from verditer.rest.values import includes, text
 from verditer.rest.wire_errors import invalid_header

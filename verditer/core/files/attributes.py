@@ -1,6 +1,6 @@
 """NTFS attributes of files and directories: which of them each kind may have, and the bits of Win32 and SMB.
 
-A file without any attribute is NORMAL in Win32. The text form of REST is in `rest/codecs/file_attributes.py`.
+A file without any attribute is NORMAL in Win32. The text form of REST is in `rest/codecs/file/attributes.py`.
 """
 
 from enum import IntFlag

@@ -11,8 +11,8 @@ from verditer.core.records.container import BlobSettings, Container, DeletedCont
 from verditer.core.records.copy import CopyState
 from verditer.core.tiers import SMART, inferred_page_tier
 from verditer.core.tiers import state_of as tier_state_of
-from verditer.rest.codecs import arrow_listing
 from verditer.rest.codecs import etag as etags
+from verditer.rest.codecs.blob import arrow_listing
 from verditer.rest.codecs.copies import status_description
 from verditer.rest.codecs.leases import lease_status
 from verditer.rest.codecs.xml import element, escape, is_plain, is_representable, render

@@ -1,7 +1,7 @@
 """The headers of responses, as tables: `HeaderOut` groups read the results of services."""
 
 from verditer.core.dates import iso, rfc1123
-from verditer.rest.codecs.receipts import show_receipt
+from verditer.rest.codecs.queue.receipts import show_receipt
 from verditer.rest.headers.groups import base64_text, is_hierarchical, is_permanent, stamp, tag_count
 from verditer.rest.operation import HeaderOut, header
 

@@ -5,7 +5,7 @@
 
 from verditer.core.limits import MAX_MESSAGES, MAX_VISIBILITY_SECONDS
 from verditer.rest import values as v
-from verditer.rest.codecs.receipts import parse_receipt
+from verditer.rest.codecs.queue.receipts import parse_receipt
 from verditer.rest.codecs.table import odata
 from verditer.rest.operation import Param, Takes
 

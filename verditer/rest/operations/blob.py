@@ -35,14 +35,14 @@ from verditer.core.guard import (
 from verditer.core.lease import LeaseAction
 from verditer.core.limits import MAX_BLOCK_LIST_XML, MAX_QUERY_XML, MAX_XML
 from verditer.rest.batches import blob_batch
-from verditer.rest.codecs.blocks import parse_block_list, render_block_lists
+from verditer.rest.codecs.blob.block_lists import parse_block_list, render_block_lists
+from verditer.rest.codecs.blob.page_ranges import render_page_ranges
+from verditer.rest.codecs.blob.query import parse_query_request, render_query
+from verditer.rest.codecs.blob.tags import parse_tags, render_found, render_tags
 from verditer.rest.codecs.delegation import parse_key_info, render_delegation_key
 from verditer.rest.codecs.listings import render_blobs, render_containers
-from verditer.rest.codecs.pages import render_page_ranges
 from verditer.rest.codecs.policies import parse_policies, render_policies
 from verditer.rest.codecs.properties import parse_properties, render_blob_properties, render_stats
-from verditer.rest.codecs.query import parse_query_request, render_query
-from verditer.rest.codecs.tags import parse_tags, render_found, render_tags
 from verditer.rest.headers import answers as h
 from verditer.rest.headers import fields as f
 from verditer.rest.headers import groups as g

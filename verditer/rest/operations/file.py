@@ -6,16 +6,16 @@ from verditer.core.lease import LeaseAction
 from verditer.core.limits import MAX_PERMISSION_JSON, MAX_XML
 from verditer.rest import file_headers as f
 from verditer.rest.codecs.delegation import parse_key_info, render_delegation_key
-from verditer.rest.codecs.files import render_entries, render_file_ranges, render_handles
-from verditer.rest.codecs.policies import parse_policies
-from verditer.rest.codecs.properties import parse_file_properties, render_file_properties
-from verditer.rest.codecs.shares import (
+from verditer.rest.codecs.file.entries import render_entries, render_file_ranges, render_handles
+from verditer.rest.codecs.file.shares import (
     parse_permission_document,
     render_permission,
     render_share_policies,
     render_share_usage,
     render_shares,
 )
+from verditer.rest.codecs.policies import parse_policies
+from verditer.rest.codecs.properties import parse_file_properties, render_file_properties
 from verditer.rest.headers import answers as h
 from verditer.rest.headers import fields as r
 from verditer.rest.operation import EMPTY, STREAM, Answer, Level, Op, StreamedContent, answer, document, route

@@ -8,7 +8,7 @@ from verditer.core.limits import MAX_MESSAGE_XML, MAX_XML
 from verditer.rest.codecs.delegation import parse_key_info, render_delegation_key
 from verditer.rest.codecs.policies import parse_policies
 from verditer.rest.codecs.properties import parse_properties, render_properties, render_stats
-from verditer.rest.codecs.queues import (
+from verditer.rest.codecs.queue.queues import (
     parse_changed_message,
     parse_message,
     render_acl,

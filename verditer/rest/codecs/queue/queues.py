@@ -8,7 +8,7 @@ from verditer.core.limits import MAX_MESSAGE_TEXT
 from verditer.core.records.queue import Message, Queue
 from verditer.rest.codecs.listings import service_endpoint
 from verditer.rest.codecs.policies import render_policy_list
-from verditer.rest.codecs.receipts import show_receipt
+from verditer.rest.codecs.queue.receipts import show_receipt
 from verditer.rest.codecs.xml import BOM, DECLARATION, element, render
 from verditer.rest.operation import StreamedContent
 from verditer.rest.stages import Decoded

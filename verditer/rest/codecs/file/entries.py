@@ -8,7 +8,7 @@ from verditer.core.names import FilePath
 from verditer.core.records.file import FileEntry
 from verditer.core.records.file_open import FileOpen
 from verditer.rest.codecs import etag as etags
-from verditer.rest.codecs.file_attributes import format_attributes
+from verditer.rest.codecs.file.attributes import format_attributes
 from verditer.rest.codecs.listings import service_endpoint
 from verditer.rest.codecs.xml import element, escape, is_plain, render
 from verditer.rest.stages import Decoded

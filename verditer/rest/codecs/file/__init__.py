@@ -1,0 +1,1 @@
+"""The bodies and attributes of File."""

@@ -1,0 +1,1 @@
+"""The bodies of Queue, and pop receipts."""
