@@ -4,7 +4,7 @@ import pytest
 
 from verditer.core.errors import Code, StorageError
 from verditer.core.records.account import CorsRule
-from verditer.rest.cors import preflight, response_headers
+from verditer.rest.headers.cors import preflight, response_headers
 
 A = "https://a.example"
 STRICT = CorsRule(

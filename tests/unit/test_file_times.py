@@ -19,7 +19,7 @@ from verditer.core.files.times import (
     resolve_times,
     to_filetime,
 )
-from verditer.rest.file_values import copied_time, file_time, new_time, set_time
+from verditer.rest.headers.file_values import copied_time, file_time, new_time, set_time
 from verditer.rest.wire_errors import RestError
 
 HEADER = "x-ms-file-creation-time"

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from verditer.core.errors import Code, StorageError
 from verditer.core.tags import parse_condition, validate
-from verditer.rest.values import tag_set
+from verditer.rest.headers.blob_values import tag_set
 
 
 @pytest.mark.parametrize(

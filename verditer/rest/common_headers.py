@@ -4,7 +4,7 @@ from verditer import __version__
 from verditer.core.dates import rfc1123
 from verditer.core.errors import StorageError
 from verditer.core.names import AccountName
-from verditer.rest import cors
+from verditer.rest.headers import cors
 from verditer.rest.http.message import Response
 from verditer.rest.service import Service
 from verditer.rest.stages import LATEST_VERSION, Accepted, AddressedRequest, IncomingRequest

@@ -20,11 +20,11 @@ from verditer.core.errors import (
     StorageError,
     TokenIssuer,
 )
-from verditer.rest import file_headers
 from verditer.rest.codecs.etag import show
 from verditer.rest.codecs.table.entities import COMMON
 from verditer.rest.codecs.table.odata import JSON, level_of_error
 from verditer.rest.codecs.xml import BOM, DECLARATION, escape
+from verditer.rest.headers import file_fields
 from verditer.rest.headers.fields import HEADER_OF_FIELD, QUERY_OF_FIELD
 from verditer.rest.http.message import Response
 from verditer.rest.stages import Accepted, AddressedRequest, IncomingRequest
@@ -33,7 +33,7 @@ from verditer.rest.wire_errors import RestError
 
 # fmt: off
 # Fields that no header group has, and standard headers, which errors name in their usual spelling.
-_HEADERS = file_headers.HEADER_OF_FIELD | HEADER_OF_FIELD | {
+_HEADERS = file_fields.HEADER_OF_FIELD | HEADER_OF_FIELD | {
     "lease_action":   "x-ms-lease-action",
     "lease_duration": "x-ms-lease-duration",
     "lease_break_period": "x-ms-lease-break-period",
@@ -45,7 +45,7 @@ _HEADERS = file_headers.HEADER_OF_FIELD | HEADER_OF_FIELD | {
     "range":          "Range",
     "page_range":     "x-ms-range",
 }
-_QUERY = file_headers.QUERY_OF_FIELD | QUERY_OF_FIELD | {
+_QUERY = file_fields.QUERY_OF_FIELD | QUERY_OF_FIELD | {
     "delete_type":    "deletetype",
 }
 _NODES = {

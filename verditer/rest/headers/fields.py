@@ -1,12 +1,13 @@
 """The header groups of requests: the fields that operations take, as tables. A field is spelled here once.
 
-`Takes` groups fill the structs of the services. The fields of files are in `rest/file_headers.py`.
+`Takes` groups fill the structs of the services. The fields of files are in `file_fields.py`.
 """
 
 from verditer.core.limits import MAX_MESSAGES, MAX_VISIBILITY_SECONDS
 from verditer.rest import values as v
 from verditer.rest.codecs.queue.receipts import parse_receipt
 from verditer.rest.codecs.table import odata
+from verditer.rest.headers import blob_values as b
 from verditer.rest.operation import Param, Takes
 
 _VISIBILITY = v.number_from(0, MAX_VISIBILITY_SECONDS)
@@ -28,9 +29,9 @@ LISTING_OPTIONS = _not_built("showonly", query=True)  # for a hierarchical names
 
 # fmt: off
 KEY = Takes((
-    Param("encryption_key",      "x-ms-encryption-key",           v.encryption_key),
-    Param("encryption_key_sha256", "x-ms-encryption-key-sha256",  v.encryption_key),
-    Param("encryption_algorithm", "x-ms-encryption-algorithm",    v.encryption_algorithm),
+    Param("encryption_key",      "x-ms-encryption-key",           b.encryption_key),
+    Param("encryption_key_sha256", "x-ms-encryption-key-sha256",  b.encryption_key),
+    Param("encryption_algorithm", "x-ms-encryption-algorithm",    b.encryption_algorithm),
 ))
 SCOPE = Takes((
     Param("encryption_scope",    "x-ms-encryption-scope",         v.text),
@@ -42,16 +43,16 @@ CONTAINER_SCOPE = Takes((
     Param("no_scope_override",   "x-ms-deny-encryption-scope-override", v.flag),
 ))
 IMMUTABLE_MODE = Takes((
-    Param("immutable_mode",      "x-ms-immutability-policy-mode", v.immutability_mode),
+    Param("immutable_mode",      "x-ms-immutability-policy-mode", b.immutability_mode),
 ))
 EXPIRY_TIME = Takes((  # milliseconds or a date, as the option says
-    Param("expiry_milliseconds", "x-ms-expiry-time",              v.milliseconds),
-    Param("expiry_date",         "x-ms-expiry-time",              v.expiry_date),
+    Param("expiry_milliseconds", "x-ms-expiry-time",              b.milliseconds),
+    Param("expiry_date",         "x-ms-expiry-time",              b.expiry_date),
 ))
 LASTING = IMMUTABLE_MODE | EXPIRY_TIME | Takes((
     Param("immutable_until",     "x-ms-immutability-policy-until-date", v.date),
     Param("legal_hold",          "x-ms-legal-hold",               v.flag),
-    Param("expiry_option",       "x-ms-expiry-option",            v.expiry_option),
+    Param("expiry_option",       "x-ms-expiry-option",            b.expiry_option),
 ))
 POLICY = IMMUTABLE_MODE | Takes((
     Param("immutable_until",     "x-ms-immutability-policy-until-date", v.date, required=True),
@@ -60,7 +61,7 @@ HOLD = Takes((
     Param("legal_hold",          "x-ms-legal-hold",               v.flag, required=True),
 ))
 EXPIRY = EXPIRY_TIME | Takes((
-    Param("expiry_option",       "x-ms-expiry-option",            v.expiry_option, required=True),
+    Param("expiry_option",       "x-ms-expiry-option",            b.expiry_option, required=True),
 ))
 BLOB_HEADERS = Takes((  # the plain form first: a prefixed header replaces it
     Param("content_type",        "content-type",                  v.text),
@@ -77,20 +78,20 @@ BLOB_HEADERS = Takes((  # the plain form first: a prefixed header replaces it
 PREFIXED_HEADERS = Takes(tuple(param for param in BLOB_HEADERS.params if param.wire.startswith("x-ms-")))
 NEW_HEADERS = Takes((
     *(param for param in PREFIXED_HEADERS.params if param.field != "blob_content_md5"),
-    Param("blob_content_md5",    "x-ms-blob-content-md5",         v.any_md5),
+    Param("blob_content_md5",    "x-ms-blob-content-md5",         b.any_md5),
 ))
 CHECKSUMS = Takes((
     Param("content_md5",         "content-md5",                   v.md5),
     Param("content_crc64",       "x-ms-content-crc64",            v.crc64),
 ))
 TAGS = Takes((
-    Param("tags",                "x-ms-tags",                     v.tag_set),
+    Param("tags",                "x-ms-tags",                     b.tag_set),
 ))
 TIER = Takes((
-    Param("tier",                "x-ms-access-tier",              v.access_tier),
+    Param("tier",                "x-ms-access-tier",              b.access_tier),
 ))
 NO_TIER = Takes((  # append blobs have no tier
-    Param("",                    "x-ms-access-tier",              v.no_tier),
+    Param("",                    "x-ms-access-tier",              b.no_tier),
 ))
 RANGE = Takes((
     Param("range",               "range",                         v.byte_range),
@@ -99,13 +100,13 @@ RANGE = Takes((
     Param("range_crc64",         "x-ms-range-get-content-crc64",  v.flag),
 ))
 PUBLIC_ACCESS = Takes((
-    Param("public_access",       "x-ms-blob-public-access",       v.public_access),
+    Param("public_access",       "x-ms-blob-public-access",       b.public_access),
 ))
 DELETE_TYPE = Takes((
     Param("",                    "deletetype",                    v.no_such, query=True),
 ))
 DELETE_SNAPSHOTS = DELETE_TYPE | Takes((
-    Param("delete_snapshots",    "x-ms-delete-snapshots",         v.delete_snapshots),
+    Param("delete_snapshots",    "x-ms-delete-snapshots",         b.delete_snapshots),
 ))
 SNAPSHOT = Takes((
     Param("snapshot",            "snapshot",                      v.snapshot, query=True),
@@ -118,12 +119,12 @@ OLD_VERSION = DELETE_TYPE | Takes((
 ))
 HISTORY = SNAPSHOT | VERSION_ID
 NEW_TIER = Takes((
-    Param("tier",                "x-ms-access-tier",              v.any_tier, required=True),
-    Param("rehydrate_priority",  "x-ms-rehydrate-priority",       v.rehydrate_priority),
+    Param("tier",                "x-ms-access-tier",              b.any_tier, required=True),
+    Param("rehydrate_priority",  "x-ms-rehydrate-priority",       b.rehydrate_priority),
 ))
 COPY = METADATA | TAGS | LASTING | Takes((
-    Param("tier",                "x-ms-access-tier",              v.any_tier),
-    Param("rehydrate_priority",  "x-ms-rehydrate-priority",       v.rehydrate_priority),
+    Param("tier",                "x-ms-access-tier",              b.any_tier),
+    Param("rehydrate_priority",  "x-ms-rehydrate-priority",       b.rehydrate_priority),
     Param("seal",                "x-ms-seal-blob",                v.flag),
 ))
 SOURCE_MD5 = Takes((
@@ -136,7 +137,7 @@ SOURCE_RANGE = SOURCE_CHECKSUMS | Takes((
     Param("source_range",        "x-ms-source-range",             v.byte_range),
 ))
 SOURCE_TAGS = Takes((
-    Param("copy_tags",           "x-ms-copy-source-tag-option",   v.copies_tags),
+    Param("copy_tags",           "x-ms-copy-source-tag-option",   b.copies_tags),
 ))
 SOURCE_PROPERTIES = Takes((
     Param("copy_properties",     "x-ms-copy-source-blob-properties", v.flag),
@@ -147,10 +148,10 @@ ABORT = Takes((
 ))
 DELETED_CONTAINER = Takes((
     Param("deleted_name",        "x-ms-deleted-container-name",   v.text, required=True),
-    Param("deleted_version",     "x-ms-deleted-container-version", v.container_version, required=True),
+    Param("deleted_version",     "x-ms-deleted-container-version", b.container_version, required=True),
 ))
 BLOCK_ID = Takes((
-    Param("block_id",            "blockid",                       v.block_id, query=True, required=True),
+    Param("block_id",            "blockid",                       b.block_id, query=True, required=True),
 ))
 APPEND_POSITION = Takes((
     Param("append_position",     "x-ms-blob-condition-appendpos", v.number),
@@ -161,11 +162,11 @@ APPEND_CONDITIONS = APPEND_POSITION | Takes((
 NEW_PAGE_BLOB = Takes((
     Param("size",                "x-ms-blob-content-length",      v.number, required=True),
     Param("sequence_number",     "x-ms-blob-sequence-number",     v.number),
-    Param("tier",                "x-ms-access-tier",              v.page_tier),
+    Param("tier",                "x-ms-access-tier",              b.page_tier),
 ))
 PAGE_PROPERTIES = NEW_HEADERS | Takes((
     Param("size",                "x-ms-blob-content-length",      v.number),
-    Param("sequence_action",     "x-ms-sequence-number-action",   v.sequence_action),
+    Param("sequence_action",     "x-ms-sequence-number-action",   b.sequence_action),
     Param("sequence_number",     "x-ms-blob-sequence-number",     v.number),
 ))
 PAGES = VERSION | Takes((
@@ -176,7 +177,7 @@ PAGES = VERSION | Takes((
     Param("sequence_equal",      "x-ms-if-sequence-number-eq",    v.number),
 ))
 PAGE_WRITE = Takes((
-    Param("page_write",          "x-ms-page-write",               v.page_write, required=True),
+    Param("page_write",          "x-ms-page-write",               b.page_write, required=True),
 ))
 PAGE_RANGES = VERSION | HISTORY | Takes((
     Param("range",               "range",                         v.byte_range),
@@ -191,7 +192,7 @@ PREVIOUS_SNAPSHOT_URL = Takes((  # for managed disks, which do not exist here
     Param("prev_snapshot",       "x-ms-previous-snapshot-url",    v.unsupported, required=True),
 ))
 BLOCK_LIST_TYPE = Takes((
-    Param("block_list_type",     "blocklisttype",                 v.block_list_type, query=True),
+    Param("block_list_type",     "blocklisttype",                 b.block_list_type, query=True),
 ))
 PAGE = Takes((
     Param("prefix",              "prefix",                        v.text, query=True),
@@ -202,10 +203,10 @@ FIND = Takes((
     Param("where",               "where",                         v.text, query=True, required=True),
     Param("marker",              "marker",                        v.text, query=True),
     Param("max_results",         "maxresults",                    v.max_results, query=True),
-    Param("include",             "include",                       v.find_include, query=True),
+    Param("include",             "include",                       b.find_include, query=True),
 ))
 CONTAINER_LISTING = PAGE | Takes((
-    Param("include",             "include",                       v.container_include, query=True),
+    Param("include",             "include",                       b.container_include, query=True),
 ))
 QUEUE_LISTING = PAGE | Takes((
     Param("include",             "include",                       v.queue_include, query=True),
@@ -229,7 +230,7 @@ NEW_VISIBILITY = Takes((
 ))
 BLOB_LISTING = PAGE | LISTING_OPTIONS | Takes((
     Param("delimiter",           "delimiter",                     v.text, query=True),
-    Param("include",             "include",                       v.list_include, query=True),
+    Param("include",             "include",                       b.list_include, query=True),
     Param("start_from",          "startfrom",                     v.text, query=True),
     Param("end_before",          "endbefore",                     v.text, query=True),
 ))

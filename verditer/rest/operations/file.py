@@ -4,7 +4,6 @@ from verditer.core.grant import BEARER_ONLY, KEY_OR_BEARER, account_only, contai
 from verditer.core.guard import FILE_ABORT_COPY, FILE_READ, FILE_WRITE, NONE, SHARE_READ, SHARE_WRITE
 from verditer.core.lease import LeaseAction
 from verditer.core.limits import MAX_PERMISSION_JSON, MAX_XML
-from verditer.rest import file_headers as f
 from verditer.rest.codecs.delegation import parse_key_info, render_delegation_key
 from verditer.rest.codecs.file.entries import render_entries, render_file_ranges, render_handles
 from verditer.rest.codecs.file.shares import (
@@ -18,6 +17,8 @@ from verditer.rest.codecs.policies import parse_policies
 from verditer.rest.codecs.properties import parse_file_properties, render_file_properties
 from verditer.rest.headers import answers as h
 from verditer.rest.headers import fields as r
+from verditer.rest.headers import file_answers as g
+from verditer.rest.headers import file_fields as f
 from verditer.rest.operation import EMPTY, STREAM, Answer, Level, Op, StreamedContent, answer, document, route
 from verditer.rest.stages import Decoded
 from verditer.services import delegation, properties
@@ -67,35 +68,35 @@ def _lease_status(result: LeaseAnswer) -> int:
     return _LEASE_STATUS.get(result.action, 200)
 
 
-ENTRY = (f.entry_properties,)
-SHARE_STATE = answer(200, *f.SHARE_STATE, groups=(f.share_lease, f.share_figures, f.share_metadata))
-SHARE_SET = answer(200, *f.STAMP_SHARE, *f.SHARE_QUOTA, groups=(f.share_figures,))
-SHARE_CREATED = answer(201, *f.STAMP_SHARE, *f.SHARE_QUOTA, groups=(f.share_figures,))
+ENTRY = (g.entry_properties,)
+SHARE_STATE = answer(200, *g.SHARE_STATE, groups=(g.share_lease, g.share_figures, g.share_metadata))
+SHARE_SET = answer(200, *g.STAMP_SHARE, *g.SHARE_QUOTA, groups=(g.share_figures,))
+SHARE_CREATED = answer(201, *g.STAMP_SHARE, *g.SHARE_QUOTA, groups=(g.share_figures,))
 LEASED = answer(200, *h.STAMP, *h.LEASED, status_of=_lease_status)
-DIRECTORY_STATE = answer(200, *f.STAMP_ENTRY, groups=(*ENTRY, f.entry_metadata), constants=f.ENCRYPTED_ENTRY)
-ENTRY_CREATED = answer(201, *f.STAMP_ENTRY, groups=ENTRY, constants=h.ENCRYPTED)
-ENTRY_SET = answer(200, *f.STAMP_ENTRY, groups=ENTRY, constants=h.ENCRYPTED)
-METADATA_SET = answer(200, *f.STAMP_ENTRY, constants=h.ENCRYPTED)
+DIRECTORY_STATE = answer(200, *g.STAMP_ENTRY, groups=(*ENTRY, g.entry_metadata), constants=g.ENCRYPTED_ENTRY)
+ENTRY_CREATED = answer(201, *g.STAMP_ENTRY, groups=ENTRY, constants=h.ENCRYPTED)
+ENTRY_SET = answer(200, *g.STAMP_ENTRY, groups=ENTRY, constants=h.ENCRYPTED)
+METADATA_SET = answer(200, *g.STAMP_ENTRY, constants=h.ENCRYPTED)
 FILE_STATE = answer(
     200,
-    *f.FILE_STATE,
-    *f.FILE_MD5,
-    groups=(*ENTRY, f.file_copy, f.file_lease, f.entry_metadata),
-    constants=f.FILE_FIXED,
+    *g.FILE_STATE,
+    *g.FILE_MD5,
+    groups=(*ENTRY, g.file_copy, g.file_lease, g.entry_metadata),
+    constants=g.FILE_FIXED,
     body=_size,
 )
 FILE_BYTES = answer(
     200,
-    *f.FILE_STATE,
-    groups=(f.file_range, *ENTRY, f.file_copy, f.file_lease, f.entry_metadata),
-    constants=f.FILE_READ_FIXED,
+    *g.FILE_STATE,
+    groups=(g.file_range, *ENTRY, g.file_copy, g.file_lease, g.entry_metadata),
+    constants=g.FILE_READ_FIXED,
     body=_bytes,
 )
-FILE_CREATED = answer(201, *f.STAMP_ENTRY, *h.RECEIVED, groups=ENTRY, constants=h.ENCRYPTED)
-RANGE_WRITTEN = answer(201, *f.STAMP_ENTRY, *h.RECEIVED, *f.LAST_WRITE, constants=h.ENCRYPTED)
-RANGE_CLEARED = answer(201, *f.STAMP_ENTRY, *f.LAST_WRITE)
-METADATA = answer(200, *f.STAMP_ENTRY, groups=(f.entry_metadata,))
-RANGES = answer(200, *f.LISTED_FILE, body=render_file_ranges)
+FILE_CREATED = answer(201, *g.STAMP_ENTRY, *h.RECEIVED, groups=ENTRY, constants=h.ENCRYPTED)
+RANGE_WRITTEN = answer(201, *g.STAMP_ENTRY, *h.RECEIVED, *g.LAST_WRITE, constants=h.ENCRYPTED)
+RANGE_CLEARED = answer(201, *g.STAMP_ENTRY, *g.LAST_WRITE)
+METADATA = answer(200, *g.STAMP_ENTRY, groups=(g.entry_metadata,))
+RANGES = answer(200, *g.LISTED_FILE, body=render_file_ranges)
 PERMISSION_TEXT = Answer(200, body=render_permission, content_type="application/json")
 
 # fmt: off
@@ -108,17 +109,17 @@ OPERATIONS = (
 
     Op("CreateShare",                route("PUT", S, **SHARE),                                   f.NEW_SHARE,         EMPTY,      NONE,            account_only("c", "cw"), shares.create_share,                  SHARE_CREATED),
     Op("GetShareProperties",         route("GET|HEAD", S, **SHARE),                              f.SHARE_SNAPSHOT,    EMPTY,      SHARE_READ,      account_only("c", "r"),  shares.get_share,                     SHARE_STATE),
-    Op("DeleteShare",                route("DELETE", S, **SHARE),                                f.DELETE_SHARE,      EMPTY,      SHARE_WRITE,     account_only("c", "d"),  shares.delete_share,                  answer(202, *f.DELETED_USAGE)),
+    Op("DeleteShare",                route("DELETE", S, **SHARE),                                f.DELETE_SHARE,      EMPTY,      SHARE_WRITE,     account_only("c", "d"),  shares.delete_share,                  answer(202, *g.DELETED_USAGE)),
     Op("SetShareProperties",         route("PUT", S, comp="properties", **SHARE),                f.SHARE_PROPERTIES,  EMPTY,      SHARE_WRITE,     account_only("c", "w"),  shares.set_share_properties,          SHARE_SET),
-    Op("GetShareMetadata",           route("GET|HEAD", S, comp="metadata", **SHARE),             f.SHARE_SNAPSHOT,    EMPTY,      SHARE_READ,      account_only("c", "r"),  shares.get_share,                     answer(200, *f.STAMP_SHARE, groups=(f.share_metadata,))),
-    Op("SetShareMetadata",           route("PUT", S, comp="metadata", **SHARE),                  f.METADATA,          EMPTY,      SHARE_WRITE,     account_only("c", "w"),  shares.set_share_metadata,            answer(200, *f.STAMP_SHARE)),
-    Op("GetShareAcl",                route("GET|HEAD", S, comp="acl", **SHARE),                  r.NOTHING,           EMPTY,      SHARE_READ,      KEY_OR_BEARER,           shares.get_share_acl,                 answer(200, *f.STAMP_SHARE, body=render_share_policies)),
-    Op("SetShareAcl",                route("PUT", S, comp="acl", **SHARE),                       r.NOTHING,           POLICIES,   SHARE_WRITE,     KEY_OR_BEARER,           shares.set_share_acl,                 answer(200, *f.STAMP_SHARE)),
-    Op("GetShareStats",              route("GET", S, comp="stats", **SHARE),                     r.NOTHING,           EMPTY,      SHARE_READ,      account_only("c", "r"),  shares.get_share_statistics,          answer(200, *f.STAMP_SHARE, body=render_share_usage)),
+    Op("GetShareMetadata",           route("GET|HEAD", S, comp="metadata", **SHARE),             f.SHARE_SNAPSHOT,    EMPTY,      SHARE_READ,      account_only("c", "r"),  shares.get_share,                     answer(200, *g.STAMP_SHARE, groups=(g.share_metadata,))),
+    Op("SetShareMetadata",           route("PUT", S, comp="metadata", **SHARE),                  f.METADATA,          EMPTY,      SHARE_WRITE,     account_only("c", "w"),  shares.set_share_metadata,            answer(200, *g.STAMP_SHARE)),
+    Op("GetShareAcl",                route("GET|HEAD", S, comp="acl", **SHARE),                  r.NOTHING,           EMPTY,      SHARE_READ,      KEY_OR_BEARER,           shares.get_share_acl,                 answer(200, *g.STAMP_SHARE, body=render_share_policies)),
+    Op("SetShareAcl",                route("PUT", S, comp="acl", **SHARE),                       r.NOTHING,           POLICIES,   SHARE_WRITE,     KEY_OR_BEARER,           shares.set_share_acl,                 answer(200, *g.STAMP_SHARE)),
+    Op("GetShareStats",              route("GET", S, comp="stats", **SHARE),                     r.NOTHING,           EMPTY,      SHARE_READ,      account_only("c", "r"),  shares.get_share_statistics,          answer(200, *g.STAMP_SHARE, body=render_share_usage)),
     Op("SnapshotShare",              route("PUT", S, comp="snapshot", **SHARE),                  f.METADATA,          EMPTY,      NONE,            account_only("c", "cw"), snapshots.snapshot_share,             answer(201, *h.STAMP, *h.SNAPSHOT_TIME)),
     Op("LeaseShare",                 route("PUT", S, comp="lease", **SHARE),                     f.LEASE_SHARE,       EMPTY,      NONE,            KEY_OR_BEARER,           leases.lease_share,                   LEASED),
     Op("RestoreShare",               route("PUT", S, comp="undelete", **SHARE),                  f.DELETED_SHARE,     EMPTY,      NONE,            account_only("c", "w"),  shares.restore_share,                 SHARE_CREATED),
-    Op("CreatePermission",           route("PUT", S, comp="filepermission", **SHARE),            r.NOTHING,           PERMISSION, NONE,            WRITE,                   permissions.create_permission,        answer(201, *f.NEW_PERMISSION)),
+    Op("CreatePermission",           route("PUT", S, comp="filepermission", **SHARE),            r.NOTHING,           PERMISSION, NONE,            WRITE,                   permissions.create_permission,        answer(201, *g.NEW_PERMISSION)),
     Op("GetPermission",              route("GET", S, comp="filepermission", **SHARE),            f.PERMISSION_KEY,    EMPTY,      NONE,            READ,                    permissions.get_permission,           PERMISSION_TEXT),
 
     Op("CreateDirectory",            route("PUT", P, **DIRECTORY),                               f.NEW_DIRECTORY,     EMPTY,      NONE,            CREATE,                  directories.create_directory,         ENTRY_CREATED),
@@ -132,7 +133,7 @@ OPERATIONS = (
 
     Op("GetFile",                    route("GET", P),                                            f.FILE_RANGE,        EMPTY,      FILE_READ,       sas("r"),                reading.get_file,                     FILE_BYTES),
     Op("GetFileProperties",          route("HEAD", P),                                           f.SHARE_SNAPSHOT,    EMPTY,      FILE_READ,       sas("r"),                files.get_file_properties,            FILE_STATE),
-    Op("DeleteFile",                 route("DELETE", P),                                         r.NOTHING,           EMPTY,      FILE_WRITE,      sas("d"),                files.delete_file,                    answer(202, groups=(f.link_count,))),
+    Op("DeleteFile",                 route("DELETE", P),                                         r.NOTHING,           EMPTY,      FILE_WRITE,      sas("d"),                files.delete_file,                    answer(202, groups=(g.link_count,))),
     Op("SetFileProperties",          route("PUT", P, comp="properties"),                         f.FILE_PROPERTIES,   EMPTY,      FILE_WRITE,      sas("w"),                files.set_file_properties,            ENTRY_SET),
     Op("GetFileMetadata",            route("GET|HEAD", P, comp="metadata"),                      f.SHARE_SNAPSHOT,    EMPTY,      FILE_READ,       sas("r"),                files.get_file_properties,            METADATA),
     Op("SetFileMetadata",            route("PUT", P, comp="metadata"),                           f.METADATA,          EMPTY,      FILE_WRITE,      sas("w"),                files.set_file_metadata,              METADATA_SET),
@@ -148,10 +149,10 @@ OPERATIONS = (
     Op("ListRangesDiff",             route("GET", P, comp="rangelist", prevsharesnapshot=None),  f.RANGE_DIFF,        EMPTY,      FILE_READ,       sas("r"),                ranges.list_ranges_diff,              RANGES),
     Op("ListRanges",                 route("GET", P, comp="rangelist"),                          f.RANGE_LIST,        EMPTY,      FILE_READ,       sas("r"),                ranges.list_ranges,                   RANGES),
     Op("ListHandles",                route("GET", P, comp="listhandles"),                        f.HANDLES,           EMPTY,      NONE,            KEY_OR_BEARER,           handles.list_handles,                 answer(200, body=render_handles)),
-    Op("ForceCloseHandles",          route("PUT", P, comp="forceclosehandles"),                  f.CLOSE_HANDLES,     EMPTY,      NONE,            KEY_OR_BEARER,           handles.force_close_handles,          answer(200, *f.HANDLES_CLOSED)),
+    Op("ForceCloseHandles",          route("PUT", P, comp="forceclosehandles"),                  f.CLOSE_HANDLES,     EMPTY,      NONE,            KEY_OR_BEARER,           handles.force_close_handles,          answer(200, *g.HANDLES_CLOSED)),
 
     Op("CreateSymbolicLink",         route("PUT", P, **SYMBOLIC_LINK),                           f.NEW_SYMBOLIC_LINK, EMPTY,      FILE_WRITE,      sas("cw"),               links.create_symbolic_link,           ENTRY_CREATED),
-    Op("GetSymbolicLink",            route("GET", P, **SYMBOLIC_LINK),                           f.SHARE_SNAPSHOT,    EMPTY,      NONE,            sas("r"),                links.get_symbolic_link,              answer(200, *f.STAMP_ENTRY, *f.LINK_TEXT)),
+    Op("GetSymbolicLink",            route("GET", P, **SYMBOLIC_LINK),                           f.SHARE_SNAPSHOT,    EMPTY,      NONE,            sas("r"),                links.get_symbolic_link,              answer(200, *g.STAMP_ENTRY, *g.LINK_TEXT)),
     Op("CreateHardLink",             route("PUT", P, **HARD_LINK),                               f.NEW_HARD_LINK,     EMPTY,      FILE_WRITE,      sas("cw"),               links.create_hard_link,               ENTRY_CREATED),
 )
 # fmt: on
