@@ -6,8 +6,8 @@ from typing import Protocol
 import pytest
 
 from verditer.partition.engine import Engine, Transaction
+from verditer.partition.postgres.batches.loop_transaction import LoopTransaction
 from verditer.partition.postgres.engine import PostgresEngine
-from verditer.partition.postgres.loop_transaction import LoopTransaction
 from verditer.partition.postgres.transaction import PostgresTransaction
 from verditer.partition.sqlite.engine import SqliteEngine
 from verditer.partition.sqlite.transaction import SqliteTransaction

@@ -1,5 +1,5 @@
 """The shared engine: any number of processes on one PostgreSQL database.
-Short reads and writes run on the event loop, in batches (`read_batches.py`, `write_batches.py`). Bodies that are too long for it,
+Short reads and writes run on the event loop, in batches (`batches/`). Bodies that are too long for it,
 and long reads, run in threads (`threads.py`). `locks.py` says how transactions exclude each other. Every call to the database has
 a deadline: what is not answered in time fails with EngineUnavailable, and its connection is closed."""
 
@@ -15,16 +15,16 @@ import psycopg
 from verditer.core.records.record import Record
 from verditer.partition import schema
 from verditer.partition.engine import EngineUnavailable, Scope, Transaction
-from verditer.partition.postgres.fetched import RecordCache
+from verditer.partition.postgres.batches.fetched import RecordCache
+from verditer.partition.postgres.batches.pending import PendingBody
+from verditer.partition.postgres.batches.read_batches import ReadBatches
+from verditer.partition.postgres.batches.write_batches import WriteBatches
 from verditer.partition.postgres.locking.advisory_locks import AdvisoryLocks
 from verditer.partition.postgres.locking.locks import Lock, Locking, begin_read, begin_write, locks_of
-from verditer.partition.postgres.pending import PendingBody
 from verditer.partition.postgres.prepare import prepare
-from verditer.partition.postgres.read_batches import ReadBatches
 from verditer.partition.postgres.threads import Threads
 from verditer.partition.postgres.ticks import TickIssuer
 from verditer.partition.postgres.transaction import PostgresTransaction
-from verditer.partition.postgres.write_batches import WriteBatches
 
 T = TypeVar("T")
 

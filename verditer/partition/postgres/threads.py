@@ -17,6 +17,7 @@ from typing import TypeVar
 import psycopg
 
 from verditer.partition.engine import EngineUnavailable, Transaction
+from verditer.partition.postgres.batches.waiting import ATTEMPTS, BACKOFF_SECONDS
 from verditer.partition.postgres.connection import (
     PostgresConnection,
     TryAgain,
@@ -28,7 +29,6 @@ from verditer.partition.postgres.connection import (
 )
 from verditer.partition.postgres.locking.locks import Begin
 from verditer.partition.postgres.transaction import PostgresTransaction
-from verditer.partition.postgres.waiting import ATTEMPTS, BACKOFF_SECONDS
 
 T = TypeVar("T")
 

@@ -15,8 +15,8 @@ from psycopg.types.numeric import Int8
 from verditer.core.clock import HybridClock
 from verditer.core.dates import seconds
 from verditer.partition.engine import EngineUnavailable
+from verditer.partition.postgres.batches.loop_transaction import TicksUsedUp
 from verditer.partition.postgres.connection import PostgresConnection
-from verditer.partition.postgres.loop_transaction import TicksUsedUp
 
 RESERVE = seconds(10)  # one statement per ten seconds of writing
 

@@ -1,8 +1,9 @@
 """What the batches of reads and of writes get from the engine that owns them."""
 
-from typing import Any, Protocol
+from typing import Protocol
 
-from verditer.partition.postgres.fetched import RecordCache
+from verditer.partition.postgres.batches.fetched import RecordCache
+from verditer.partition.postgres.batches.pending import PendingBody
 from verditer.partition.postgres.locking.locks import Locking
 
 
@@ -22,7 +23,7 @@ class BatchServices(Protocol):
 
     async def reserve_ticks(self, now: int) -> None: ...
 
-    def run_in_thread(self, pending: Any) -> None:
+    def run_in_thread(self, pending: PendingBody) -> None:
         """Run a body that is too long for the event loop."""
 
     def drop_connections(self) -> None:

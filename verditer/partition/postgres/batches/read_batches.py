@@ -7,14 +7,14 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from verditer.partition.engine import EngineUnavailable, Transaction
-from verditer.partition.postgres.fetched import Fetched, Wants
+from verditer.partition.postgres.batches.batch_services import BatchServices
+from verditer.partition.postgres.batches.fetched import Fetched, Wants
+from verditer.partition.postgres.batches.loop_transaction import LoopTransaction, TooLong
+from verditer.partition.postgres.batches.pending import PendingBody
+from verditer.partition.postgres.batches.pool import ConnectionPool
+from verditer.partition.postgres.batches.waiting import WaitingBodies, is_of_connection, meaning_of_failure
 from verditer.partition.postgres.locking.locks import BEGIN_READ, TIME
-from verditer.partition.postgres.loop_transaction import LoopTransaction, TooLong
-from verditer.partition.postgres.pending import PendingBody
 from verditer.partition.postgres.pipeline import PipelineCall, PipelineConnection
-from verditer.partition.postgres.pool import ConnectionPool
-from verditer.partition.postgres.services import BatchServices
-from verditer.partition.postgres.waiting import WaitingBodies, is_of_connection, meaning_of_failure
 from verditer.partition.postgres.wire_values import int_of
 
 T = TypeVar("T")

@@ -1,12 +1,12 @@
-"""A transaction body that waits for its turn on the event loop, and the future of its caller."""
+"""A transaction body that waits to run on the event loop, and the future of its caller."""
 
 import asyncio
 from collections.abc import Callable
 from typing import Any
 
 from verditer.partition.engine import Transaction
-from verditer.partition.postgres.fetched import Wants
-from verditer.partition.postgres.loop_transaction import LoopTransaction
+from verditer.partition.postgres.batches.fetched import Wants
+from verditer.partition.postgres.batches.loop_transaction import LoopTransaction
 
 MAX_WANTS = 256  # rows and spans that one body may ask for on the event loop
 MAX_RUNS = 8  # of one body, each time with more rows than before; then it runs in a thread
@@ -38,19 +38,19 @@ class PendingBody:
         if self.wants is None:
             self.wants = Wants()
         self.runs += 1
-        tx.begin(self.wants)
+        tx.begin_body(self.wants)
         self.error = None
         try:
             self.result = self.body(tx)
         except Exception as error:
             self.error = error
         except BaseException:
-            tx.forget()
+            tx.undo_changes()
             raise
         if tx.missed or self.error is not None:
-            tx.forget()
+            tx.undo_changes()
         else:
-            tx.keep()
+            tx.keep_changes()
         return not tx.missed
 
     @property

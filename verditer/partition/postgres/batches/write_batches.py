@@ -13,16 +13,16 @@ from typing import TypeVar
 import psycopg
 
 from verditer.partition.engine import EngineUnavailable, Scope, Transaction
-from verditer.partition.postgres.changes import COMMIT, ChangedRecords, calls_of, commit_of, remember
-from verditer.partition.postgres.fetched import Fetched, Wants
+from verditer.partition.postgres.batches.batch_services import BatchServices
+from verditer.partition.postgres.batches.changes import COMMIT, ChangedRecords, cache_written, calls_of, commit_of
+from verditer.partition.postgres.batches.fetched import Fetched, Wants
+from verditer.partition.postgres.batches.loop_transaction import LoopTransaction, TooLong
+from verditer.partition.postgres.batches.pending import PendingBody
+from verditer.partition.postgres.batches.pool import ConnectionPool
+from verditer.partition.postgres.batches.waiting import WaitingBodies, is_of_connection, meaning_of_failure
 from verditer.partition.postgres.locking.local_locks import LocalLocks
 from verditer.partition.postgres.locking.locks import BEGIN_WRITE, TIME, locks_of, merged
-from verditer.partition.postgres.loop_transaction import LoopTransaction, TooLong
-from verditer.partition.postgres.pending import PendingBody
 from verditer.partition.postgres.pipeline import ConnectionLost, PipelineCall, PipelineConnection
-from verditer.partition.postgres.pool import ConnectionPool
-from verditer.partition.postgres.services import BatchServices
-from verditer.partition.postgres.waiting import WaitingBodies, is_of_connection, meaning_of_failure
 from verditer.partition.postgres.wire_values import int_of
 
 T = TypeVar("T")
@@ -167,7 +167,7 @@ class WriteBatches:
                 await connection.run([*calls, *commit_of(changes)], self._deadline_seconds)
             except (psycopg.Error, ConnectionLost) as error:
                 raise CommitFailed from error
-            remember(self._services.cache, encoded)
+            cache_written(self._services.cache, encoded)
         _answer(done)  # not before the locks have been released: a consumer would pass over the messages that a body has claimed
         return contended
 

@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 from verditer.core.dates import seconds
 from verditer.core.records.record import KeyPart, Record, Span, key_of
 from verditer.partition.engine import Condition, Order
-from verditer.partition.postgres.changes import ChangedRecords
-from verditer.partition.postgres.fetched import Fetched, Page, RecordKind, Row, ScanEdge, ScanWant, Wants
+from verditer.partition.postgres.batches.changes import ChangedRecords
+from verditer.partition.postgres.batches.fetched import Fetched, Page, RecordKind, Row, ScanEdge, ScanWant, Wants
 
 R = TypeVar("R", bound=Record)
 
@@ -44,9 +44,9 @@ class LoopTransaction:
         self._estimated_now = estimated_now
         self._next_tick = next_tick
         self._claimed: set[tuple[RecordKind, bytes]] = set()  # by the bodies before
-        self.begin(Wants())
+        self.begin_body(Wants())
 
-    def begin(self, wants: Wants) -> None:
+    def begin_body(self, wants: Wants) -> None:
         """Start a body. What it asks for is added to `wants`."""
         self.wants = wants
         self.missed = False
@@ -54,11 +54,11 @@ class LoopTransaction:
         self._undo: list[tuple[RecordKind, bytes, Record | None, bool]] = []
         self._own_claims: set[tuple[RecordKind, bytes]] = set()
 
-    def keep(self) -> None:
+    def keep_changes(self) -> None:
         """The body is done, and its changes are part of the transaction."""
         self._claimed |= self._own_claims
 
-    def forget(self) -> None:
+    def undo_changes(self) -> None:
         """The body was refused or runs again: it has changed nothing."""
         for kind, key, before, was_changed in reversed(self._undo):
             if was_changed:

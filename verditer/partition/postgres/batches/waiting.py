@@ -10,8 +10,8 @@ from typing import Any
 import psycopg
 
 from verditer.partition.engine import EngineUnavailable
+from verditer.partition.postgres.batches.pending import PendingBody
 from verditer.partition.postgres.connection import TryAgain, is_wrong_server, meaning_of, unknown_outcome
-from verditer.partition.postgres.pending import PendingBody
 from verditer.partition.postgres.pipeline import ConnectionLost, DeadlinePassed
 
 ATTEMPTS = 5  # when the server cancels a transaction for a conflict, or the connection breaks

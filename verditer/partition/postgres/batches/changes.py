@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from verditer.core.records.record import Record
 from verditer.partition import schema
-from verditer.partition.postgres.fetched import RecordCache, RecordKind
+from verditer.partition.postgres.batches.fetched import RecordCache, RecordKind
 from verditer.partition.postgres.pipeline import PipelineCall
 from verditer.partition.postgres.statements import batch_statements_of
 from verditer.partition.postgres.wire_values import bytes_array
@@ -46,13 +46,13 @@ def commit_of(changes: ChangedRecords) -> list[PipelineCall]:
     return [_NO_SYNC, COMMIT] if is_volatile else [COMMIT]
 
 
-def remember(cache: RecordCache, encoded: list[EncodedRecord]) -> None:
+def cache_written(cache: RecordCache, encoded: list[EncodedRecord]) -> None:
     """What was just written is likely to be read next."""
     for kind, key, body, record in encoded:
         if record is None:
             cache.pop((kind, key), None)
         else:
-            cache.remember(kind, key, body, record)
+            cache.add(kind, key, body, record)
 
 
 def _key(item: tuple[bytes, Record | None]) -> bytes:

@@ -36,10 +36,10 @@ class RecordCache(BoundedCache[tuple[RecordKind, bytes], tuple[bytes, Any]]):
         if known is not None and known[0] == body:
             return known[1]
         record = schema.decoder(kind).decode(body)
-        self.remember(kind, key, body, record)
+        self.add(kind, key, body, record)
         return record
 
-    def remember(self, kind: RecordKind, key: bytes, body: bytes, record: Record) -> None:
+    def add(self, kind: RecordKind, key: bytes, body: bytes, record: Record) -> None:
         if len(body) <= MAX_GUESSED_BYTES:
             self.keep((kind, key), (body, record))
         else:
