@@ -20,6 +20,7 @@ from tests.smb.raw import (
     IS_SIGNED,
     QUERY_INFO,
     READ,
+    TREE_CONNECT,
     WRITE,
     RawClient,
     close_body,
@@ -74,6 +75,18 @@ def test_related_requests_use_what_the_first_one_opened(client: RawClient) -> No
     assert answers[2].body[16:21] == b"12345"
     assert all(answer.flags & IS_RELATED for answer in answers[1:])
     assert all(len(answer.message) % 8 == 0 for answer in answers[:-1])
+
+
+def test_a_pipe_cannot_be_used_as_a_file_of_another_tree_of_the_chain(client: RawClient, sdk: ShareClient) -> None:
+    assert client.connect_tree("IPC$").status == 0
+    share = rf"\\server\{sdk.share_name}".encode("utf-16-le")
+    client.send(
+        client.request(CREATE, create_body("srvsvc")),
+        _related(client, TREE_CONNECT, struct.pack("<HHHH", 9, 0, 72, len(share)) + share),
+        _related(client, READ, _read_body(ALL_ONES, 5)),
+    )
+    statuses = [answer.status for answer in client.receive()]
+    assert statuses == [0, 0, Status.INVALID_DEVICE_REQUEST]
 
 
 def test_every_answer_of_a_chain_is_signed(client: RawClient) -> None:

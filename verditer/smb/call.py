@@ -7,13 +7,14 @@ from enum import IntEnum
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
+from verditer.smb.opens import Open, OpenFile, OpenPipe
 from verditer.smb.status import SmbError, Status
 from verditer.smb.wire.header import Header
 
 if TYPE_CHECKING:
     from verditer.smb.chain import Chain
     from verditer.smb.connection import SmbConnection
-    from verditer.smb.opens import OpenFile
+    from verditer.smb.pipes.pipe import Pipe
     from verditer.smb.sessions import Session, TreeConnection
 
 T = TypeVar("T")
@@ -69,7 +70,7 @@ class Call:
 
     session: "Session"
     tree: "TreeConnection"
-    open: "OpenFile"
+    open: Open
 
     def __init__(self, connection: "SmbConnection", chain: "Chain", header: Header, message: memoryview) -> None:
         self.connection = connection
@@ -83,11 +84,24 @@ class Call:
         self._ended: Status | None = None
 
     @property
+    def file(self) -> OpenFile:
+        """The file or directory of this request."""
+        if not isinstance(self.open, OpenFile):
+            raise SmbError(Status.INVALID_DEVICE_REQUEST)
+        return self.open
+
+    @property
+    def pipe(self) -> "Pipe":
+        if not isinstance(self.open, OpenPipe):
+            raise SmbError(Status.INVALID_DEVICE_REQUEST)
+        return self.open.pipe
+
+    @property
     def closes_later(self) -> bool:
         """Whether a related CLOSE follows in this chain, and until then nothing that other clients have to know the open for."""
         return self.chain.closes_later()
 
-    def opened(self, opened: "OpenFile") -> None:
+    def opened(self, opened: Open) -> None:
         """Called by CREATE: the client owns a new open."""
         self.session.opens.add(opened)
         self.open = self.chain.open = opened

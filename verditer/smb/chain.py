@@ -24,7 +24,7 @@ from verditer.smb.wire.header import (
 if TYPE_CHECKING:
     from verditer.smb.connection import SmbConnection
     from verditer.smb.crypto.signing import Buffer
-    from verditer.smb.opens import OpenFile
+    from verditer.smb.opens import Open
     from verditer.smb.sessions import Session, TreeConnection
 
 _SEEN_BY_OTHERS = (CommandNumber.CREATE, CommandNumber.LOCK, CommandNumber.CHANGE_NOTIFY)
@@ -58,7 +58,7 @@ class Chain:
         self.load = load
         self.session: Session | None = None
         self.tree: TreeConnection | None = None
-        self.open: OpenFile | None = None
+        self.open: Open | None = None
         self.failure: Status | None = None
         self.cancelled: set[int] = set()  # message ids of requests that the client does not want to wait for
         self._answers: list[tuple[Call, Reply]] = []

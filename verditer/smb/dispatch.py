@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from verditer.core.errors import StorageError
 from verditer.smb.call import Call, Needs, Reply
 from verditer.smb.ending import close_opens
-from verditer.smb.opens import FILE_ID_BYTES, OpenFile
+from verditer.smb.opens import FILE_ID_BYTES, Open
 from verditer.smb.sessions import SessionState
 from verditer.smb.status import SmbError, Status, status_of
 from verditer.smb.wire.header import HEADER_BYTES, CommandNumber, build_error
@@ -110,7 +110,7 @@ def _find_tree(call: Call) -> None:
     call.tree = chain.tree = tree
 
 
-def find_open(call: Call, at: int) -> OpenFile:
+def find_open(call: Call, at: int) -> Open:
     """A related request uses the open of the request before it, whatever file id it has."""
     chain = call.chain
     if call.header.is_related:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from verditer.services.context import Context
 from verditer.services.file.handles.closing import close_handles
 from verditer.services.file.handles.processes.sessions import forget_session
-from verditer.smb.opens import OpenFile
+from verditer.smb.opens import Open, OpenFile
 
 if TYPE_CHECKING:
     from verditer.smb.connection import SmbConnection
@@ -28,9 +28,9 @@ async def end_session(session: "Session") -> None:
     await forget_session(connection.ctx, session.session_id)
 
 
-async def close_opens(ctx: Context, opens: Iterable[OpenFile]) -> None:
+async def close_opens(ctx: Context, opens: Iterable[Open]) -> None:
     """Close what was taken out of a table of opens."""
-    handles = [opened.handle for opened in opens if opened.pipe is None]
+    handles = [opened.handle for opened in opens if isinstance(opened, OpenFile)]
     if handles:
         await close_handles(ctx, handles)
 

@@ -5,10 +5,12 @@ import secrets
 import struct
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from verditer.services.file.handles.handle import Handle
+    from verditer.smb.handlers.directory import DirectoryScan
+    from verditer.smb.handlers.listening import ChangeQueue
     from verditer.smb.pipes.pipe import Pipe
     from verditer.smb.sessions import TreeConnection
 
@@ -23,21 +25,14 @@ def new_file_id(persistent: int) -> bytes:
 
 
 @dataclass(eq=False, slots=True, kw_only=True)
-class OpenFile:
-    """An open of a session. Exactly one of `handle` and `pipe` is given.
+class Open:
+    """An open of a session: a file, a directory or a pipe.
 
     `waits` are the requests that wait for something on this open: each is called with no argument when the open ends."""
 
     file_id: bytes
     tree: "TreeConnection"
-    handle: "Handle" = None  # type: ignore[assignment]  # set unless it is a pipe
-    pipe: "Pipe | None" = None
     waits: set[Callable[[], None]] = field(default_factory=set)
-    cursor: Any = None  # of a directory scan
-    notify: Any = None  # the state of change notifications
-    position: int = 0
-    mode: int = 0
-    resume_key: bytes = b""
     is_closing: bool = False
 
     def end_waits(self) -> None:
@@ -47,32 +42,49 @@ class OpenFile:
             end()
 
 
+@dataclass(eq=False, slots=True, kw_only=True)
+class OpenFile(Open):
+    """`scan` is the listing of a directory that the client has begun, `notify` the requests that wait for changes in it.
+    `position` and `mode` are kept because clients set and read them; nothing depends on them."""
+
+    handle: "Handle"
+    scan: "DirectoryScan | None" = None
+    notify: "ChangeQueue | None" = None
+    position: int = 0
+    mode: int = 0
+
+
+@dataclass(eq=False, slots=True, kw_only=True)
+class OpenPipe(Open):
+    pipe: "Pipe"
+
+
 class OpenTable:
     """The opens of one session."""
 
     def __init__(self) -> None:
-        self._opens: dict[bytes, OpenFile] = {}
+        self._opens: dict[bytes, Open] = {}
 
     def __len__(self) -> int:
         return len(self._opens)
 
-    def add(self, opened: OpenFile) -> None:
+    def add(self, opened: Open) -> None:
         self._opens[opened.file_id] = opened
 
-    def find(self, file_id: bytes) -> OpenFile | None:
+    def find(self, file_id: bytes) -> Open | None:
         return self._opens.get(file_id)
 
-    def remove(self, opened: OpenFile) -> None:
+    def remove(self, opened: Open) -> None:
         """The file id is unknown from now on, and requests that wait on the open end."""
         self._opens.pop(opened.file_id, None)
         opened.end_waits()
 
-    def take(self, tree: "TreeConnection | None" = None) -> list[OpenFile]:
+    def take(self, tree: "TreeConnection | None" = None) -> list[Open]:
         """Remove and return all opens, or those of one tree."""
         taken = [opened for opened in self._opens.values() if tree is None or opened.tree is tree]
         for opened in taken:
             self.remove(opened)
         return taken
 
-    def all(self) -> Iterable[OpenFile]:
+    def all(self) -> Iterable[Open]:
         return list(self._opens.values())

@@ -36,10 +36,10 @@ async def _copy(call: Call, request: IoctlRequest, needed: int) -> IoctlResult:
     if asked is None:
         return IoctlResult(wire.build_limits(), Status.INVALID_PARAMETER)
     source = _source(call, asked.resume_key)
-    if source.handle.is_directory or call.open.handle.is_directory:
+    if source.handle.is_directory or call.file.handle.is_directory:
         raise SmbError(Status.INVALID_DEVICE_REQUEST)
     can_read = source.handle.access & (AccessMask.READ_DATA | AccessMask.EXECUTE)
-    if not can_read or needed & ~call.open.handle.access:
+    if not can_read or needed & ~call.file.handle.access:
         raise SmbError(Status.ACCESS_DENIED)
     return await _copied(call, source, [Chunk(*chunk) for chunk in asked.chunks])
 
@@ -50,7 +50,7 @@ async def _copied(call: Call, source: OpenFile, chunks: Sequence[Chunk]) -> Ioct
     status = Status.SUCCESS
     for chunk in chunks:
         try:
-            copied.append(await copying.copy_chunk(call.ctx, source.handle, call.open.handle, chunk))
+            copied.append(await copying.copy_chunk(call.ctx, source.handle, call.file.handle, chunk))
         except StorageError as error:
             status = Status.INVALID_VIEW_SIZE if error.code is Code.InvalidRange else status_of(error)
             break
@@ -59,6 +59,6 @@ async def _copied(call: Call, source: OpenFile, chunks: Sequence[Chunk]) -> Ioct
 
 def _source(call: Call, key: bytes) -> OpenFile:
     found = call.session.opens.find(key[:FILE_ID_BYTES])
-    if found is None or found.pipe is not None or any(key[FILE_ID_BYTES:]):
+    if not isinstance(found, OpenFile) or any(key[FILE_ID_BYTES:]):
         raise SmbError(Status.OBJECT_NAME_NOT_FOUND)
     return found

@@ -109,8 +109,9 @@ def _open_entry(call: Call, request: CreateRequest, wanted: WantedContexts, acce
 
 def _answer(call: Call, request: CreateRequest, wanted: WantedContexts, opened: Opened, listener: OpenListener) -> Reply:
     file_id = new_file_id(opened.handle.handle_id)
-    call.opened(OpenFile(file_id=file_id, tree=call.tree, handle=opened.handle, mode=request.options & _MODE_OPTIONS))
-    listener.attach(call.open)
+    file = OpenFile(file_id=file_id, tree=call.tree, handle=opened.handle, mode=request.options & _MODE_OPTIONS)
+    call.opened(file)
+    listener.attach(file)
     entry = shown(opened.entry, opened.handle.reserved_bytes)
     contexts = answer_contexts(wanted, entry.file_id, opened.handle.share_id)
     response = CreateResponse(

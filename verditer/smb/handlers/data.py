@@ -19,7 +19,7 @@ async def close_file(call: Call) -> Reply:
     flags = wire.parse_close(call.message)
     call.session.opens.remove(call.open)  # first, so that no other request finds it, and those that wait on it end
     await end_of_scan(call)
-    entry = await close_handle(call.ctx, call.open.handle)
+    entry = await close_handle(call.ctx, call.file.handle)
     if not flags & wire.CLOSE_WANTS_ATTRIBUTES or entry is None:
         return Reply(wire.build_close())
     seen = shown(entry)
@@ -29,7 +29,7 @@ async def close_file(call: Call) -> Reply:
 
 
 async def flush_file(call: Call) -> Reply:
-    await flush(call.ctx, call.open.handle)
+    await flush(call.ctx, call.file.handle)
     return Reply(wire.FLUSHED)
 
 
@@ -38,12 +38,12 @@ async def read_file(call: Call) -> Reply:
     _check_channel(call, request.channel)
     if request.offset + request.length > _MAX_OFFSET:
         raise SmbError(Status.INVALID_PARAMETER)
-    if call.open.handle.is_directory:
+    if call.file.handle.is_directory:
         raise SmbError(Status.INVALID_DEVICE_REQUEST)
-    data = await read(call.ctx, call.open.handle, request.offset, request.length)
+    data = await read(call.ctx, call.file.handle, request.offset, request.length)
     if len(data) < request.minimum or (request.length and not data):
         raise SmbError(Status.END_OF_FILE)
-    call.open.position = request.offset + len(data)
+    call.file.position = request.offset + len(data)
     return Reply(wire.build_read(len(data)), payload=data)
 
 
@@ -51,15 +51,15 @@ async def write_file(call: Call) -> Reply:
     """The offset that means the end of the file is one for handles that may only append."""
     request = wire.parse_write(call.message)
     _check_channel(call, request.channel)
-    if request.offset != APPEND or call.open.handle.access & AccessMask.WRITE_DATA:
+    if request.offset != APPEND or call.file.handle.access & AccessMask.WRITE_DATA:
         end = request.offset + len(request.data)
         if end > _MAX_OFFSET or (request.data and end > _MAX_FILE_BYTES):
             raise SmbError(Status.INVALID_PARAMETER)
-    if call.open.handle.is_directory:
+    if call.file.handle.is_directory:
         raise SmbError(Status.INVALID_DEVICE_REQUEST)
-    count = await write(call.ctx, call.open.handle, request.offset, request.data)
+    count = await write(call.ctx, call.file.handle, request.offset, request.data)
     if request.offset != APPEND:
-        call.open.position = request.offset + count
+        call.file.position = request.offset + count
     return Reply(wire.build_write(count))
 
 

@@ -44,7 +44,7 @@ class DirectoryScan:
 
 async def query_directory(call: Call) -> Reply:
     request = parse_query_directory(call.message)
-    if not call.open.handle.is_directory:
+    if not call.file.handle.is_directory:
         raise SmbError(Status.INVALID_PARAMETER)
     row = DIRECTORY_CLASSES.get(request.information_class)
     if row is None:
@@ -61,7 +61,7 @@ async def query_directory(call: Call) -> Reply:
 
 async def end_of_scan(call: Call) -> None:
     """A query that has begun gets its answer, also when the client has sent a CLOSE behind it."""
-    scan: DirectoryScan | None = call.open.cursor
+    scan = call.file.scan
     if scan is not None:
         async with scan.lock:
             pass
@@ -69,12 +69,12 @@ async def end_of_scan(call: Call) -> None:
 
 def _scan(call: Call, request: QueryDirectoryRequest) -> DirectoryScan:
     """The pattern of the first request holds until a request starts the scan again and brings another. REOPEN forgets it."""
-    scan: DirectoryScan | None = call.open.cursor
+    scan = call.file.scan
     if scan is None or request.flags & (RESTART_SCANS | REOPEN):
         if "\\" in request.pattern:
             raise SmbError(Status.OBJECT_NAME_INVALID)
         former = scan.pattern if scan is not None and not request.flags & REOPEN else "*"
-        scan = call.open.cursor = DirectoryScan(request.pattern or former)
+        scan = call.file.scan = DirectoryScan(request.pattern or former)
     return scan
 
 
@@ -92,7 +92,7 @@ async def _entries(call: Call, scan: DirectoryScan) -> AsyncIterator[tuple[Shown
     """The entries that remain, each with where the scan is after it."""
     if scan.is_ended:
         return
-    handle = call.open.handle
+    handle = call.file.handle
     matches = matcher(scan.pattern)
     if scan.dots < len(_DOTS):
         wanted = [number for number in range(scan.dots, len(_DOTS)) if is_wild(scan.pattern) and matches(_DOTS[number])]

@@ -24,9 +24,9 @@ _WRITES = AccessMask.WRITE_DATA | AccessMask.APPEND_DATA
 
 async def set_sparse(call: Call, request: IoctlRequest) -> IoctlResult:
     """Without an input the file is to become sparse. There is no other kind of file."""
-    if call.open.handle.is_directory:
+    if call.file.handle.is_directory:
         raise SmbError(Status.INVALID_PARAMETER)
-    if not call.open.handle.access & (_WRITES | AccessMask.WRITE_ATTRIBUTES):
+    if not call.file.handle.access & (_WRITES | AccessMask.WRITE_ATTRIBUTES):
         raise SmbError(Status.ACCESS_DENIED)
     if request.input and not request.input[0]:
         raise SmbError(Status.INVALID_DEVICE_REQUEST)
@@ -37,9 +37,9 @@ async def set_zero_data(call: Call, request: IoctlRequest) -> IoctlResult:
     start, end = _range(request)
     if start < 0 or end < start:
         raise SmbError(Status.INVALID_PARAMETER)
-    if not call.open.handle.access & AccessMask.WRITE_DATA:
+    if not call.file.handle.access & AccessMask.WRITE_DATA:
         raise SmbError(Status.ACCESS_DENIED)
-    await zero_range(call.ctx, call.open.handle, start, end)
+    await zero_range(call.ctx, call.file.handle, start, end)
     return IoctlResult()
 
 
@@ -47,10 +47,10 @@ async def query_allocated_ranges(call: Call, request: IoctlRequest) -> IoctlResu
     start, length = _range(request)
     if start < 0 or length < 0 or start + length > 2**63 - 1:
         raise SmbError(Status.INVALID_PARAMETER)
-    if not call.open.handle.access & AccessMask.READ_DATA:
+    if not call.file.handle.access & AccessMask.READ_DATA:
         raise SmbError(Status.ACCESS_DENIED)
     room = min(request.max_output_bytes, call.connection.max_io_bytes) // _RANGE.size
-    found = await allocated_ranges(call.ctx, call.open.handle, start, length, room + 1)
+    found = await allocated_ranges(call.ctx, call.file.handle, start, length, room + 1)
     if found and not room:
         raise SmbError(Status.BUFFER_TOO_SMALL)
     output = b"".join(_RANGE.pack(each.start, each.length) for each in found[:room])
@@ -68,7 +68,7 @@ async def enumerate_snapshots(call: Call, request: IoctlRequest) -> IoctlResult:
     """The share's snapshots, newest first. A client without room for them is told how much it needs."""
     if request.max_output_bytes < _SMALLEST_SNAPSHOTS:
         raise SmbError(Status.INVALID_PARAMETER)
-    tokens = [version_token(ticks) for ticks in await share_snapshots(call.ctx, call.open.handle.share)]
+    tokens = [version_token(ticks) for ticks in await share_snapshots(call.ctx, call.file.handle.share)]
     names = utf16("".join(token + "\0" for token in dict.fromkeys(tokens)) + "\0")
     fits = _SNAPSHOTS.size + len(names) <= request.max_output_bytes
     count = len(dict.fromkeys(tokens))
@@ -80,7 +80,7 @@ async def object_id(call: Call, request: IoctlRequest) -> IoctlResult:
     """An id that stays for the life of the file: that of the file and that of its share."""
     if request.max_output_bytes < _OBJECT_ID.size:
         raise SmbError(Status.INVALID_PARAMETER)
-    return IoctlResult(_OBJECT_ID.pack(call.open.handle.node_id, call.open.handle.share_id))
+    return IoctlResult(_OBJECT_ID.pack(call.file.handle.node_id, call.file.handle.share_id))
 
 
 async def get_reparse_point(call: Call, request: IoctlRequest) -> IoctlResult:

@@ -15,7 +15,7 @@ _MAX_END = 2**64
 
 async def lock_ranges(call: Call) -> Reply:
     elements = parse_lock(call.message)
-    if call.open.handle.is_directory:
+    if call.file.handle.is_directory:
         raise SmbError(Status.INVALID_PARAMETER)
     if elements[0].flags == UNLOCK:
         await _unlock(call, elements)
@@ -27,7 +27,7 @@ async def lock_ranges(call: Call) -> Reply:
 async def _unlock(call: Call, elements: Sequence[LockElement]) -> None:
     """Ranges are given up in order: those before an element that is no unlock have been (MS-SMB2 3.3.5.14.1)."""
     unlocks = list(takewhile(lambda element: element.flags == UNLOCK, elements))
-    await unlock(call.ctx, call.open.handle, [ByteRange(element.offset, element.length) for element in unlocks])
+    await unlock(call.ctx, call.file.handle, [ByteRange(element.offset, element.length) for element in unlocks])
     if len(unlocks) < len(elements):
         raise SmbError(Status.INVALID_PARAMETER)
 
@@ -42,4 +42,4 @@ async def _lock(call: Call, elements: Sequence[LockElement]) -> None:
     if any(element.length and element.offset + element.length > _MAX_END for element in elements):
         raise SmbError(Status.INVALID_LOCK_RANGE)
     wanted = [LockRequest(element.offset, element.length, bool(element.flags & EXCLUSIVE)) for element in elements]
-    await call.wait(lock(call.ctx, call.open.handle, wanted, wait=waits), closed=Status.RANGE_NOT_LOCKED)
+    await call.wait(lock(call.ctx, call.file.handle, wanted, wait=waits), closed=Status.RANGE_NOT_LOCKED)

@@ -11,15 +11,15 @@ from verditer.smb.wire.information import WATCH_TREE, build_buffer, parse_change
 
 async def change_notify(call: Call) -> Reply:
     request = parse_change_notify(call.message)
-    handle = call.open.handle
+    handle = call.file.handle
     if not handle.is_directory:
         raise SmbError(Status.INVALID_PARAMETER)
     if not handle.access & AccessMask.READ_DATA:
         raise SmbError(Status.ACCESS_DENIED)
-    if call.open.notify is None:  # changes are kept from now on, even if the client does not wait for this request
-        call.open.notify = ChangeQueue(handle)
+    if call.file.notify is None:  # changes are kept from now on, even if the client does not wait for this request
+        call.file.notify = ChangeQueue(handle)
         await watch(call.ctx, handle, tree=bool(request.flags & WATCH_TREE), filter=request.filter)
-    changes, overflowed = await call.wait(call.open.notify.wait(), closed=Status.NOTIFY_CLEANUP)
+    changes, overflowed = await call.wait(call.file.notify.wait(), closed=Status.NOTIFY_CLEANUP)
     if any(change.action == DELETE_PENDING for change in changes):
         raise SmbError(Status.DELETE_PENDING)
     named = [NamedChange(change.action, "\\".join(change.names)) for change in changes]

@@ -13,5 +13,5 @@ async def oplock_break(call: Call) -> Reply:
     level = _LEVELS.get(parse_oplock_break(call.message))
     if level is None:
         raise SmbError(Status.INVALID_PARAMETER)
-    now = await acknowledge_break(call.ctx, call.open.handle, level)
+    now = await acknowledge_break(call.ctx, call.file.handle, level)
     return Reply(build_oplock_break(now, call.open.file_id))

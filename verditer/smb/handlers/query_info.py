@@ -36,15 +36,15 @@ async def query_info(call: Call) -> Reply:
 
 
 async def _about_file(call: Call, request: QueryInfoRequest) -> Reply:
-    handle = call.open.handle
+    handle = call.file.handle
     state = await entry_of(call.ctx, handle)
     seen = FileState(
         entry=shown(state.entry, handle.reserved_bytes),
         path=shown_path(handle.path),
         delete_pending=state.delete_pending,
         access=handle.access,
-        position=call.open.position,
-        mode=call.open.mode,
+        position=call.file.position,
+        mode=call.file.mode,
         volume_id=handle.share_id,
     )
     data, status = file_information(request.information_class, seen, request.max_bytes, call.connection.dialect)
@@ -53,7 +53,7 @@ async def _about_file(call: Call, request: QueryInfoRequest) -> Reply:
 
 async def _about_volume(call: Call, request: QueryInfoRequest) -> Reply:
     """The id of a share is the tick of its creation."""
-    handle = call.open.handle
+    handle = call.file.handle
     space = await share_space(call.ctx, handle.share)
     state = VolumeState(
         label=handle.share.share,
@@ -70,7 +70,7 @@ async def _about_security(call: Call, request: QueryInfoRequest) -> Reply:
     """The audit rules need a right that an account key does not have. A buffer that is too small is told the size it needs."""
     if request.additional & SecurityParts.SACL:
         raise SmbError(Status.ACCESS_DENIED)
-    data = await get_security(call.ctx, call.open.handle, request.additional)
+    data = await get_security(call.ctx, call.file.handle, request.additional)
     if len(data) > request.max_bytes:
         raise SmbError(Status.BUFFER_TOO_SMALL, struct.pack("<I", len(data)))
     return Reply(build_buffer(data))

@@ -49,12 +49,12 @@ async def _security(call: Call, request: SetInfoRequest) -> None:
     parts = request.additional & _OWNER_GROUP_DACL
     if request.additional & SecurityParts.SACL or not parts:
         raise SmbError(Status.ACCESS_DENIED)
-    await set_security(call.ctx, call.open.handle, bytes(request.buffer), parts)
+    await set_security(call.ctx, call.file.handle, bytes(request.buffer), parts)
 
 
 async def _basic(call: Call, buffer: memoryview) -> None:
     asked = changes.parse_basic(buffer)
-    handle = call.open.handle
+    handle = call.file.handle
     refused = FileAttributes.TEMPORARY if handle.is_directory else FileAttributes.DIRECTORY
     if asked.attributes & refused:
         raise SmbError(Status.INVALID_PARAMETER)
@@ -87,14 +87,14 @@ async def _rename_extended(call: Call, buffer: memoryview) -> None:
 
 
 async def _rename_to(call: Call, asked: changes.RenameChange) -> None:
-    requested = requested_path(call.open.handle.share, asked.name)
+    requested = requested_path(call.file.handle.share, asked.name)
     if requested.version is not None or not requested.path.names:
         raise SmbError(Status.OBJECT_NAME_INVALID)
-    await rename(call.ctx, call.open.handle, requested.path, replace_existing=asked.replaces)
+    await rename(call.ctx, call.file.handle, requested.path, replace_existing=asked.replaces)
 
 
 async def _disposition(call: Call, buffer: memoryview) -> None:
-    await set_disposition(call.ctx, call.open.handle, delete=bool(changes.parse_byte(buffer)))
+    await set_disposition(call.ctx, call.file.handle, delete=bool(changes.parse_byte(buffer)))
 
 
 async def _disposition_extended(call: Call, buffer: memoryview) -> None:
@@ -102,32 +102,32 @@ async def _disposition_extended(call: Call, buffer: memoryview) -> None:
     flags = changes.parse_number(buffer)
     if flags & ~_DELETE:
         raise SmbError(Status.NOT_SUPPORTED)
-    await set_disposition(call.ctx, call.open.handle, delete=bool(flags & _DELETE))
+    await set_disposition(call.ctx, call.file.handle, delete=bool(flags & _DELETE))
 
 
 async def _position(call: Call, buffer: memoryview) -> None:
-    call.open.position = changes.parse_size(buffer)
+    call.file.position = changes.parse_size(buffer)
 
 
 async def _mode(call: Call, buffer: memoryview) -> None:
     mode = changes.parse_number(buffer)
     if mode & ~_SETTABLE_MODES:
         raise SmbError(Status.INVALID_PARAMETER)
-    call.open.mode = mode
+    call.file.mode = mode
 
 
 async def _allocation(call: Call, buffer: memoryview) -> None:
-    await set_allocation(call.ctx, call.open.handle, changes.parse_size(buffer))
+    await set_allocation(call.ctx, call.file.handle, changes.parse_size(buffer))
 
 
 async def _end_of_file(call: Call, buffer: memoryview) -> None:
-    await set_end_of_file(call.ctx, call.open.handle, changes.parse_size(buffer))
+    await set_end_of_file(call.ctx, call.file.handle, changes.parse_size(buffer))
 
 
 async def _valid_data_length(call: Call, buffer: memoryview) -> None:
     """What was never written reads as zeros, so everything up to the end of a file is valid already."""
     size = changes.parse_size(buffer)
-    handle = call.open.handle
+    handle = call.file.handle
     if not handle.access & AccessMask.WRITE_DATA:
         raise SmbError(Status.ACCESS_DENIED)
     if handle.is_directory or size > (await entry_of(call.ctx, handle)).entry.size:

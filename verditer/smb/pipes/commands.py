@@ -6,7 +6,7 @@ import struct
 from verditer.services.file.handles.requests import CreateAction
 from verditer.smb.call import Call, IoctlResult, Reply
 from verditer.smb.limits import MAX_OPENS
-from verditer.smb.opens import OpenFile, new_file_id
+from verditer.smb.opens import OpenPipe, new_file_id
 from verditer.smb.pipes.pipe import Pipe
 from verditer.smb.pipes.rpc import RpcServer
 from verditer.smb.status import SmbError, Status
@@ -29,7 +29,7 @@ async def create(call: Call) -> Reply:
     if len(call.session.opens) >= MAX_OPENS:
         raise SmbError(Status.TOO_MANY_OPENED_FILES)
     pipe = Pipe(RpcServer(call.ctx, call.session.account))
-    call.opened(OpenFile(file_id=new_file_id(secrets.randbits(63)), tree=call.tree, pipe=pipe))
+    call.opened(OpenPipe(file_id=new_file_id(secrets.randbits(63)), tree=call.tree, pipe=pipe))
     return Reply(build_create(CreateResponse(0, CreateAction.OPENED, _NO_TIMES, 4096, 0, _NORMAL, call.open.file_id)))
 
 
@@ -39,13 +39,13 @@ async def close(call: Call) -> Reply:
 
 
 async def read(call: Call) -> Reply:
-    data, status = _pipe(call).read(wire.parse_read(call.message).length)
+    data, status = call.pipe.read(wire.parse_read(call.message).length)
     return Reply(wire.build_read(len(data)), status, data)
 
 
 async def write(call: Call) -> Reply:
     data = wire.parse_write(call.message).data
-    await _pipe(call).write(bytes(data))
+    await call.pipe.write(bytes(data))
     return Reply(wire.build_write(len(data)))
 
 
@@ -58,7 +58,7 @@ async def query_info(call: Call) -> Reply:
 
 async def transceive(call: Call, request: IoctlRequest) -> IoctlResult:
     """A write and the read of its answer in one request."""
-    pipe = _pipe(call)
+    pipe = call.pipe
     await pipe.write(bytes(request.input))
     return IoctlResult(*pipe.read(request.max_output_bytes))
 
@@ -66,9 +66,3 @@ async def transceive(call: Call, request: IoctlRequest) -> IoctlResult:
 async def wait(call: Call, request: IoctlRequest) -> IoctlResult:
     """There is no pipe that could become free later."""
     raise SmbError(Status.OBJECT_NAME_NOT_FOUND)
-
-
-def _pipe(call: Call) -> Pipe:
-    pipe = call.open.pipe
-    assert pipe is not None  # every open of IPC$ is a pipe
-    return pipe
