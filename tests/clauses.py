@@ -160,7 +160,7 @@ def _tests(module: ast.Module) -> list[tuple[int, str]]:
 
 
 def binding_clauses() -> list[str]:
-    """The clauses that apply today: those of services with at least one implemented operation."""
+    """The clauses that apply: those of services with at least one implemented operation."""
     built = {service.name for service in SERVICES if any(op.is_built for op in service.operations)}
     applies = [number for number in CLAUSES if CHAPTERS[number[0]][1] in (None, *built)]
     return [number for number in applies if number not in BETWEEN_PROTOCOLS]

@@ -1,7 +1,7 @@
 """Every error a client can cause: Azure's code, its class and its message, one line each.
 
-Services raise `StorageError(Code.…)` and name fields of their own requests. Only `rest/errors.py` (and later `smb/status.py`) knows
-how a class, a field and a detail look on the wire.
+Services raise `StorageError(Code.…)` and name fields of their own requests. Only `rest/errors.py` and `smb/status.py`
+know how a class, a field and a detail look on the wire.
 """
 
 from dataclasses import dataclass

@@ -15,8 +15,7 @@ from verditer.rest.services import SERVICES
 TABLES: dict[str, Sequence[Op]] = {service.name.capitalize(): service.operations for service in SERVICES} | {
     "Data Lake": datalake.OPERATIONS
 }
-NOTES = {
-    "File": "The port authenticates callers; every operation answers 501 so far.",
+NOTES = {  # of services that are not complete
     "Data Lake": "There is no dfs port yet. A filesystem is a container and a path is a blob.",
 }
 SUPPORT = re.compile(r"(?<=<!-- support -->\n).*?(?=<!-- /support -->)", re.DOTALL)
@@ -56,7 +55,21 @@ FEATURES: dict[str, tuple[tuple[str, str], ...]] = {
         ("tables",                       ""),
     ),
     "File": (
-        ("shares, directories, files",   ""),
+        ("user delegation keys",         "UserDelegation"),
+        ("copy and upload from a URL",   "Copy|FromUrl"),
+        ("links",                        "Link"),
+        ("renames",                      "^Rename"),
+        ("handles",                      "Handle"),
+        ("permissions",                  "Permission"),
+        ("ranges",                       "Range"),
+        ("leases",                       "Lease"),
+        ("soft delete of shares",        "Restore|Undelete"),
+        ("share snapshots",              "Snapshot"),
+        ("listings",                     "^List"),
+        ("service properties",           "Service"),
+        ("shares",                       "Share"),
+        ("directories",                  "Directory"),
+        ("files",                        ""),
     ),
     "Data Lake": (
         ("filesystems and paths",        ""),
