@@ -1,8 +1,11 @@
 """Fixtures: servers that all tests share, one of each kind per run, and a client and a container for each test."""
 
+import asyncio
+import inspect
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -29,6 +32,21 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     distance = len(computing) / 2 / max(len(waiting), 1)  # none begins in the second half
     place |= {path: number * distance for number, path in enumerate(waiting)}
     items.sort(key=lambda item: place[item.path])
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """An `async def` test runs in an event loop of its own."""
+    return run_async_test(pyfuncitem, asyncio.run)
+
+
+def run_async_test(pyfuncitem: pytest.Function, run: Callable[[Coroutine[Any, Any, object]], object]) -> bool | None:
+    """None: it is an ordinary function, which pytest calls."""
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
+    names = inspect.signature(pyfuncitem.obj).parameters
+    run(pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in names}))
+    return True
 
 
 @pytest.fixture(scope="session")
@@ -68,6 +86,13 @@ def steady(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 def steady_postgres(databases: PostgresServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     """The same with PostgreSQL."""
     with running(tmp_path_factory.mktemp("steady"), database=databases.make_database()) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def module_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """A server in memory for the tests of one file."""
+    with running(tmp_path_factory.mktemp("module"), in_memory=True) as server:
         yield server
 
 

@@ -16,7 +16,7 @@ from azure.storage.queue import QueueServiceClient
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, expect, sync_playwright
 
 from tests.conftest import watched
-from tests.rest.running import ADMIN_TOKEN, PATIENCE_SECONDS, Running, running
+from tests.rest.running import ADMIN_TOKEN, PATIENCE_SECONDS, Running
 
 FLAGS = [
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"),
@@ -47,15 +47,9 @@ def browser() -> Iterator[Browser]:
         launched.close()
 
 
-@pytest.fixture(scope="module")
-def alone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    with running(tmp_path_factory.mktemp("browser"), in_memory=True) as server:
-        yield server
-
-
 @pytest.fixture
-def server(alone: Running) -> Iterator[Running]:
-    yield from watched(alone)
+def server(module_server: Running) -> Iterator[Running]:
+    yield from watched(module_server)
 
 
 @pytest.fixture

@@ -1,7 +1,5 @@
 """Fixtures of the contract suites: each test runs on every engine, and each test has a store of its own."""
 
-import asyncio
-import inspect
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,16 +8,6 @@ import pytest
 from tests.contract.postgres import PostgresServer, running_server
 from tests.contract.s3 import S3Server, missing, running_s3_server
 from tests.contract.stores import PostgresStore, SqliteStore, Store, WorkersStore
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    """An `async def` test runs in a loop of its own."""
-    if not inspect.iscoroutinefunction(pyfuncitem.obj):
-        return None
-    names = inspect.signature(pyfuncitem.obj).parameters
-    asyncio.run(pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in names}))
-    return True
 
 
 @pytest.fixture(scope="session")

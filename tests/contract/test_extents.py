@@ -6,13 +6,14 @@ import os
 import random
 import resource
 import stat
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.contract.extent_stores import run
 from tests.contract.s3 import S3Server
 from tests.fresh_process import run_in_fresh_process
 from verditer.core.errors import Code, StorageError
@@ -42,17 +43,6 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> ExtentStore:
         return S3Extents(server.location(), ids(), credentials=server.credentials())
     made: ExtentStore = local(tmp_path) if request.param == "local" else MemoryExtents(ids())
     return made
-
-
-def run(store: ExtentStore, scenario: Callable[[], Awaitable[None]]) -> None:
-    async def whole() -> None:
-        await store.open()
-        try:
-            await scenario()
-        finally:
-            await store.close()
-
-    asyncio.run(whole())
 
 
 async def put(store: ExtentStore, *batches: list[bytes] | bytes) -> str:

@@ -2,12 +2,13 @@
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Iterable
 from itertools import count
 from pathlib import Path
 
 import pytest
 
+from tests.contract.extent_stores import run
 from verditer.core.errors import Code, Digests, Limit, StorageError
 from verditer.stream import intake
 from verditer.stream.digest import Checksums, digest
@@ -58,17 +59,6 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> ExtentStore:
 
     made: ExtentStore = LocalExtents(tmp_path, new_id) if request.param == "local" else MemoryExtents(new_id)
     return made
-
-
-def run(store: ExtentStore, scenario: Callable[[], Awaitable[None]]) -> None:
-    async def whole() -> None:
-        await store.open()
-        try:
-            await scenario()
-        finally:
-            await store.close()
-
-    asyncio.run(whole())
 
 
 async def take(store: ExtentStore, source: Fake, limit: int = 1 << 30, expected: Checksums = Checksums()) -> Received:

@@ -1,7 +1,5 @@
 """Fixtures of the tests with Microsoft's client libraries: a service client, and a container for each test."""
 
-import asyncio
-import inspect
 import uuid
 from collections.abc import Iterator
 from typing import Any
@@ -12,16 +10,6 @@ from azure.storage.blob import BlobServiceClient, ContainerClient
 from tests.conftest import watched
 from tests.rest.running import Running, running
 from verditer.config import OAuth
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    """An `async def` test runs in its own event loop."""
-    if not inspect.iscoroutinefunction(pyfuncitem.obj):
-        return None
-    names = inspect.signature(pyfuncitem.obj).parameters
-    asyncio.run(pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in names}))
-    return True
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """Fixtures: shared fleets of servers, and the random seed. `VERDITER_SEED=n` replays a run; a failure prints its seed."""
 
-import inspect
 import os
 import random
 from collections.abc import Iterator
@@ -8,18 +7,15 @@ from collections.abc import Iterator
 import pytest
 import uvloop
 
+from tests.conftest import run_async_test
 from tests.contract.postgres import PostgresServer, running_server
 from tests.simulation.servers import Fleet, postgres_fleet, sqlite_fleet
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    """An `async def` test runs in its own event loop."""
-    if not inspect.iscoroutinefunction(pyfuncitem.obj):
-        return None
-    names = inspect.signature(pyfuncitem.obj).parameters
-    uvloop.run(pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in names}))
-    return True
+    """An `async def` test runs in an event loop of its own, of the kind that the server uses."""
+    return run_async_test(pyfuncitem, uvloop.run)
 
 
 @pytest.fixture

@@ -390,6 +390,17 @@ def _own_threads() -> set[threading.Thread]:
 # --- ports ------------------------------------------------------------------------------------------------------------------
 
 
+def read_start_message(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    assert process.stderr is not None
+    message = ""
+    while "AccountKey=" not in message:
+        line = process.stdout.readline()
+        assert line, process.stderr.read()
+        message += line
+    return message
+
+
 @pytest.mark.parametrize("mode", MODES, ids=" ".join)
 def test_a_taken_port_that_was_not_asked_for_is_replaced_by_a_free_one(
     tmp_path: Path, mode: list[str], monkeypatch: pytest.MonkeyPatch
@@ -408,13 +419,7 @@ def test_a_taken_port_that_was_not_asked_for_is_replaced_by_a_free_one(
         with subprocess.Popen(
             [sys.executable, "-c", start, *three, *mode], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         ) as process:
-            assert process.stdout is not None
-            assert process.stderr is not None
-            message = ""
-            while "AccountKey=" not in message:
-                line = process.stdout.readline()
-                assert line, process.stderr.read()
-                message += line
+            message = read_start_message(process)
             process.send_signal(signal.SIGTERM)
             _, errors = process.communicate(timeout=PATIENCE_SECONDS)
     assert process.returncode == 0

@@ -15,7 +15,7 @@ import pytest
 from azure.storage.blob import BlobServiceClient
 
 from tests.rest.running import PATIENCE_SECONDS, Running, running
-from tests.unit.test_cli import ANY_PORTS
+from tests.unit.test_cli import ANY_PORTS, read_start_message
 from verditer import cli
 from verditer.config import PORTS, Config
 from verditer.flag_parser import COMMANDS as STORE_COMMANDS
@@ -35,18 +35,12 @@ def started(*command: str, **environment: str) -> Iterator[tuple[subprocess.Pope
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT | environment
     ) as process:
-        assert process.stdout is not None
-        assert process.stderr is not None
-        message = ""
-        while "AccountKey=" not in message:
-            line = process.stdout.readline()
-            assert line, process.stderr.read()
-            message += line
         try:
-            yield process, message
+            yield process, read_start_message(process)
         finally:
             process.terminate()
             process.wait(PATIENCE_SECONDS)
+            assert process.stderr is not None
             assert process.stderr.read().count("Traceback") == 0
 
 

@@ -1,29 +1,16 @@
 """The admin port is reachable from every page that a developer visits: who may use it, and how a request proves it."""
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.conftest import watched
 from tests.rest.running import ADMIN, ADMIN_TOKEN, Running, running
 from tests.web.asking import Answer, ask
 from verditer.config import AdminPort
 
 PRIVATE = ["/", "/static/app.js", "/api/overview", "/api/events", "/control/clock", "/storage/blob/devstoreaccount1?comp=list"]
 OPEN = ["/health/live", "/health/ready", "/metrics"]
-
-
-@pytest.fixture(scope="module")
-def alone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    with running(tmp_path_factory.mktemp("access"), in_memory=True) as server:
-        yield server
-
-
-@pytest.fixture
-def server(alone: Running) -> Iterator[Running]:
-    yield from watched(alone)
 
 
 @pytest.fixture

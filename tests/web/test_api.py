@@ -1,6 +1,5 @@
 """The JSON API of the explorer: facts about the server, signatures, and the concurrency view of every kind of object."""
 
-from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote
 from urllib.request import urlopen
@@ -13,8 +12,7 @@ from azure.storage.blob import BlobClient, BlobServiceClient, ContainerClient
 from azure.storage.fileshare import ShareServiceClient
 from azure.storage.queue import QueueClient, QueueServiceClient
 
-from tests.conftest import watched
-from tests.rest.running import Running, running
+from tests.rest.running import Running
 from tests.web.asking import ask, post
 from verditer.core.names import FilePath
 from verditer.core.records.file_open import FileLock, FileOpen
@@ -23,17 +21,6 @@ from verditer.services.account import DEVELOPMENT_ACCOUNT as ACCOUNT
 from verditer.services.file.current import require_entry
 from verditer.services.inspection import file_path
 from verditer.web.refusals import SENTENCES, refusals
-
-
-@pytest.fixture(scope="module")
-def alone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    with running(tmp_path_factory.mktemp("api"), in_memory=True) as server:
-        yield server
-
-
-@pytest.fixture
-def server(alone: Running) -> Iterator[Running]:
-    yield from watched(alone)
 
 
 @pytest.fixture
