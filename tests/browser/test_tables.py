@@ -58,6 +58,10 @@ def test_an_entity_keeps_its_types_when_one_property_is_edited(page: Page, azure
         "Small": 7,
         "Large": EntityProperty(2**60 + 1, EdmType.INT64),
         "Real": 1.5,
+        "Whole": 1.0,  # on the wire only the point tells it from an Int32
+        "Huge": -2e300,
+        "Lines": "one\r\ntwo\nthree",
+        "Json": '{"x": 1.0, "y\\"": 2.0}',
         "Flag": False,
         "When": datetime(2026, 1, 31, 12, 0, 0, tzinfo=UTC),
         "Id": UUID("12345678-1234-5678-1234-567812345678"),
@@ -72,6 +76,16 @@ def test_an_entity_keeps_its_types_when_one_property_is_edited(page: Page, azure
     expect(page.get_by_text("Saved.")).to_be_visible()
     found = dict(table.get_entity("it's", "r & r"))
     assert found == entity | {"Text": "changed"}
+    assert isinstance(found["Whole"], float)
+    page.locator("#detail").get_by_role("button", name="Edit").click()
+    page.get_by_label("Value of Lines").fill("one\nfour")
+    page.get_by_label("Value of Flag").fill("yes")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("alert").filter(has_text="Flag: a Boolean is true or false.")).to_be_visible()
+    page.get_by_label("Value of Flag").fill("true")
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator("#detail")).to_contain_text("four")
+    assert dict(table.get_entity("it's", "r & r")) == entity | {"Text": "changed", "Lines": "one\r\nfour", "Flag": True}
 
 
 def test_an_entity_is_created_and_deleted(page: Page, azure: Azure) -> None:

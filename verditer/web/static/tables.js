@@ -3,7 +3,7 @@
 import { storage, watchList } from "./api.js";
 import { closeDetail, go, remember, showDetail, tabs } from "./app.js";
 import { ask, button, confirmed, empty, guarded, h, moment, toast } from "./dom.js";
-import { cut, entityForm, keyOf, own, shown, valuesOf } from "./entities.js";
+import { cut, entityForm, keyOf, own, parseEntities, shown, valuesOf } from "./entities.js";
 import { concurrency } from "./inspect.js";
 import { pagedList } from "./list.js";
 import { serviceList } from "./service.js";
@@ -93,7 +93,7 @@ export async function tablePage(page) {
     });
     const next = answer.header("x-ms-continuation-NextPartitionKey");
     return {
-      rows: JSON.parse(answer.text).value,
+      rows: parseEntities(answer.text).value,
       marker: next ? JSON.stringify([next, answer.header("x-ms-continuation-NextRowKey") ?? ""]) : "",
     };
   }
@@ -239,7 +239,7 @@ export async function tablePage(page) {
       headers: { ...FULL, "Content-Type": "application/json", "If-Match": etag },
       body: JSON.stringify(entity),
     });
-  const read = async (entity) => JSON.parse((await storage("GET", entityPlace(account, table, entity), { headers: FULL })).text);
+  const read = async (entity) => parseEntities((await storage("GET", entityPlace(account, table, entity), { headers: FULL })).text);
   async function again(entity) {
     await run();
     show(await read(entity));
