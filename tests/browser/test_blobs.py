@@ -151,6 +151,12 @@ def test_a_blob_is_downloaded(page: Page, azure: Azure) -> None:
         ("a.csv", b'name,note\n"O""Brien","a, b"\n', "text/csv", 'O"Brien'),
         ("long.csv", b"number\n" + b"7\n" * 501, "text/csv", "The first 500 of 501 rows."),
         ("a.bin", b"\0\1", "application/octet-stream", "There is no preview"),
+        ("binary", b"PK\3\4" + b"a" * 5000, "application/octet-stream", "There is no preview"),
+        ("latin", "café".encode("latin-1"), "application/octet-stream", "There is no preview"),
+        ("untyped", b"words", "application/octet-stream", "words"),
+        ("long", "ü".encode() * 5000, "application/octet-stream", "üü"),  # a character crosses the end of what is examined
+        ("odd", b"x" + "ü".encode() * 5000, "application/octet-stream", "xüü"),
+        ("lines", b'{"a":1}\n{"a":2}\n', "application/x-ndjson", '{"a":1} {"a":2}'),
         ("empty", b"", "text/plain", "It is empty"),
         ("page.html", b"<script>document.title='run'</script>", "text/html", "<script>document.title='run'</script>"),
     ],
@@ -181,10 +187,30 @@ def test_a_tab_that_is_slow_does_not_draw_into_the_next_one(page: Page, azure: A
     expect(page.get_by_role("tabpanel")).not_to_contain_text("late")
 
 
-def test_an_image_is_shown(page: Page, azure: Azure) -> None:
-    azure.blobs.create_container("images").upload_blob("dot.png", PNG, content_settings=ContentSettings(content_type="image/png"))
-    show(page, "images", "dot.png", "Preview")
+@pytest.mark.parametrize(
+    ("name", "content", "kind"),
+    [
+        ("dot", PNG, "image/png"),
+        ("dot.PNG", PNG, None),
+        ("dot.svg", b'<svg xmlns="http://www.w3.org/2000/svg" width="1" height="1"/>', None),
+    ],
+)
+def test_an_image_is_shown(page: Page, azure: Azure, name: str, content: bytes, kind: str | None) -> None:
+    container = azure.blobs.get_container_client("images")
+    if not container.exists():
+        container.create_container()
+    container.upload_blob(name, content, content_settings=ContentSettings(content_type=kind))
+    show(page, "images", name, "Preview")
     expect(page.locator("img.preview")).to_have_js_property("naturalWidth", 1)
+
+
+def test_a_json_preview_changes_nothing_but_the_layout(page: Page, azure: Azure) -> None:
+    stored = r'{"n":9007199254740993,"x":1.10,"n":[],"o":{"t":"a, \"b\": {}"},"l":[{},null,-1e400]}'
+    azure.blobs.create_container("layout").upload_blob("a.json", stored)
+    show(page, "layout", "a.json", "Preview")
+    text = page.locator("pre.preview").inner_text()
+    assert text.splitlines()[:4] == ["{", '  "n": 9007199254740993,', '  "x": 1.10,', '  "n": [],']
+    assert re.sub(r"\n *|(?<=\":) ", "", text).replace('\\"b\\":{}', '\\"b\\": {}') == stored
 
 
 def test_metadata_tags_properties_and_tier_are_edited(page: Page, azure: Azure) -> None:

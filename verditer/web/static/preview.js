@@ -5,7 +5,9 @@ import { bytes, h } from "./dom.js";
 
 const LIMIT = 1024 * 1024;
 const ROWS = 500; // of a CSV file
+const SNIFFED = 4096; // bytes that tell a text from other content
 const IMAGES = /^image\/(png|jpeg|gif|webp|bmp|avif|svg\+xml)$/;
+const IMAGE_NAMES = { png: "png", jpg: "jpeg", jpeg: "jpeg", gif: "gif", webp: "webp", bmp: "bmp", avif: "avif", svg: "svg+xml" };
 const TEXTS = /^(text\/|application\/(json|xml|javascript|x-ndjson|yaml|toml|sql))|\+(json|xml)$/;
 const NAMES = /\.(txt|md|json|csv|tsv|xml|ya?ml|toml|ini|log|py|js|ts|css|html?|sh|sql|cs|java|go|rs|c|h)$/i;
 
@@ -14,28 +16,48 @@ export async function preview(panel, place, { query = {} } = {}) {
   const target = `${storagePath(...place)}${Object.keys(query).length ? `?${new URLSearchParams(query)}` : ""}`;
   const facts = await storage("HEAD", place, { query });
   const size = Number(facts.header("Content-Length"));
-  const type = (facts.header("Content-Type") ?? "").split(";")[0];
+  const stated = (facts.header("Content-Type") ?? "").split(";")[0];
+  const type = imageType(stated, name) ?? stated;
   panel.append(
     h(
       "div",
       { class: "bar" },
       h("a", { class: "button", href: target, download: "" }, "Download"),
-      h("span", { class: "dim" }, `${bytes(size)} · ${type}`),
+      h("span", { class: "dim" }, `${bytes(size)} · ${stated}`),
     ),
   );
   if (!size) panel.append(h("span", { class: "dim" }, "It is empty."));
-  else if (IMAGES.test(type)) await image(panel, place, query, size);
-  else if (TEXTS.test(type) || NAMES.test(name)) await text(panel, place, query, size, type, name);
+  else if (IMAGES.test(type)) await image(panel, place, query, size, type);
+  else if (TEXTS.test(type) || NAMES.test(name) || (GENERIC.includes(type) && (await isText(place, query, size)))) await text(panel, place, query, size, type, name);
   else panel.append(h("span", { class: "dim" }, "There is no preview for this type."));
 }
 
-async function image(panel, place, query, size) {
+// What clients store when they are told no type.
+const GENERIC = ["", "application/octet-stream"];
+
+function imageType(type, name) {
+  const known = IMAGE_NAMES[/\.(\w+)$/.exec(name)?.[1].toLowerCase()];
+  return GENERIC.includes(type) && known ? `image/${known}` : null;
+}
+
+async function isText(place, query, size) {
+  const headers = size > SNIFFED ? { "x-ms-range": `bytes=0-${SNIFFED - 1}` } : {};
+  const answer = await storage("GET", place, { query, headers, type: "blob" });
+  try {
+    const decoder = new TextDecoder("utf-8", { fatal: true });
+    return /^[\P{Cc}\s]*$/u.test(decoder.decode(await answer.content.arrayBuffer(), { stream: size > SNIFFED }));
+  } catch {
+    return false; // not UTF-8
+  }
+}
+
+async function image(panel, place, query, size, type) {
   if (size > 32 * LIMIT) {
     panel.append(h("span", { class: "dim" }, "The image is too large for a preview."));
     return;
   }
   const answer = await storage("GET", place, { query, type: "blob" });
-  const address = URL.createObjectURL(answer.content);
+  const address = URL.createObjectURL(new Blob([answer.content], { type }));
   panel.append(
     h("img", {
       class: "preview",
@@ -55,14 +77,15 @@ async function text(panel, place, query, size, type, name) {
   });
   const content = await answer.content.text();
   if (cut) panel.append(h("div", { class: "notice" }, `The first ${bytes(LIMIT)} of ${bytes(size)}.`));
-  if (!cut && (type.endsWith("json") || /\.json$/i.test(name))) panel.append(json(content));
+  if (!cut && (/[/+]json$/.test(type) || /\.json$/i.test(name))) panel.append(json(content));
   else if (/csv$/.test(type) || /\.(csv|tsv)$/i.test(name)) panel.append(csv(content, /\.tsv$/i.test(name) ? "\t" : ","));
   else panel.append(h("pre", { class: "preview" }, content));
 }
 
 function json(content) {
   try {
-    return h("pre", { class: "preview" }, JSON.stringify(JSON.parse(content), null, 2));
+    JSON.parse(content);
+    return h("pre", { class: "preview" }, laidOut(content));
   } catch (error) {
     return h(
       "div",
@@ -71,6 +94,25 @@ function json(content) {
       h("pre", { class: "preview" }, content),
     );
   }
+}
+
+// The text of a JSON document on indented lines. It is not written anew, which would round large numbers and drop repeated names.
+function laidOut(content) {
+  const tokens = content.match(/"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\],:]|[^\s{}[\],:"]+/g);
+  const parts = [];
+  let depth = 0;
+  const line = () => parts.push("\n", "  ".repeat(depth));
+  tokens.forEach((token, number) => {
+    const opens = token === "{" || token === "[";
+    const closes = token === "}" || token === "]";
+    const empties = closes && /[{[]/.test(tokens[number - 1][0]);
+    if (closes) depth -= 1;
+    if (closes && !empties) line();
+    parts.push(token === ":" ? ": " : token);
+    if (opens) depth += 1;
+    if (token === "," || (opens && !/[}\]]/.test(tokens[number + 1][0]))) line();
+  });
+  return parts.join("");
 }
 
 function csv(content, separator) {
