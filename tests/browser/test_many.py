@@ -120,10 +120,14 @@ def test_long_values_leave_every_column_in_sight(page: Page, azure: Azure) -> No
 
 def test_names_with_dots_percents_and_controls_are_reached(page: Page, server: Running, azure: Azure) -> None:
     azure.blobs.create_container("odd")
-    names = ["a/../b", "./c", "100%", "q?x=1#y", "+ plus", "tab\there", "日本/語"]
+    names = ["a/../b", "./c", "100%", "q?x=1#y", "+ plus", "tab\there", "日本/語", "  spaces", "a\u202egnp.exe"]
     for name in names:
         target = f"/storage/blob/{ACCOUNT}/odd/{quote(name, safe='')}"  # Azure's client resolves dots itself
         assert ask(server, target, "PUT", headers=ADMIN | {"x-ms-blob-type": "BlockBlob"}, body=name.encode()).status == 201
     for name in names:
         visit(page, f"{ACCOUNT}/blob/odd?" + urlencode({"show": name, "tab": "Properties"}))
         expect(page.locator("#detail")).to_contain_text(f"{len(name.encode())} bytes")
+    # what cannot be seen, or reorders the rest of a name, is shown by its code
+    shown = page.locator("tbody td.name").evaluate_all("(cells) => cells.map((cell) => cell.innerText)")
+    assert {"tab‹U+0009›here", "a‹U+202E›gnp.exe", "  spaces"} <= set(shown)
+    expect(page.locator("#detail h1")).to_have_text("a‹U+202E›gnp.exe")

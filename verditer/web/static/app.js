@@ -2,7 +2,7 @@
 
 import { get } from "./api.js";
 import { blobService, containerPage } from "./blobs.js";
-import { $, ask, button, facts, h, toast } from "./dom.js";
+import { $, ask, button, facts, h, toast, visible } from "./dom.js";
 import { feedPage } from "./feed.js";
 import { fileService, sharePage } from "./files.js";
 import { overviewPage } from "./overview.js";
@@ -46,7 +46,7 @@ export function showDetail(title, content, { onclose = () => {} } = {}) {
     h(
       "div",
       { class: "head" },
-      h("h1", {}, title),
+      h("h1", {}, visible(title)),
       h("button", { type: "button", class: "icon", "aria-label": "Close", title: "Close (Esc)", onclick: leaveDetail }, "×"),
     ),
     content,
@@ -146,7 +146,7 @@ function drawTop(parts, query) {
         h(
           "a",
           { href: link([account, service, name], { prefix: `${folders.slice(0, number + 1).join("/")}/` }) },
-          folder || "(empty)",
+          visible(folder) || "(empty)",
         ),
       ),
     );

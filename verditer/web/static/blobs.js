@@ -3,7 +3,7 @@
 import { child, listed, nameOf, storage, watchList, xml } from "./api.js";
 import { go, link, remember, showDetail, tabs } from "./app.js";
 import { blobTabs } from "./blob.js";
-import { button, bytes, confirmed, empty, guarded, h, icon, moment } from "./dom.js";
+import { button, bytes, confirmed, empty, guarded, h, icon, moment, visible } from "./dom.js";
 import { concurrency } from "./inspect.js";
 import { pagedList } from "./list.js";
 import { searchField, serviceList } from "./service.js";
@@ -134,8 +134,8 @@ export async function containerPage(page) {
           className: "name",
           show: (row) =>
             row.folder !== undefined
-              ? [icon("folder"), h("a", { href: link([account, "blob", container], { prefix: row.folder }) }, label(row))]
-              : [icon("file"), label(row)],
+              ? [icon("folder"), h("a", { href: link([account, "blob", container], { prefix: row.folder }) }, visible(label(row)))]
+              : [icon("file"), visible(label(row))],
           sort: label,
         },
         {

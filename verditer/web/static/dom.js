@@ -83,7 +83,7 @@ export function ask(
     const form = h(
       "form",
       { onsubmit: accept },
-      h("h1", {}, title),
+      h("h1", {}, visible(title)),
       content,
       problem,
       h("div", { class: "actions" }, cancel ? button(cancel, () => dialog.close()) : null, yes),
@@ -99,7 +99,7 @@ export function ask(
   });
 }
 
-export const confirmed = (title, text, confirm) => ask(title, h("p", { class: "wrap" }, text), { confirm, danger: true });
+export const confirmed = (title, text, confirm) => ask(title, h("p", { class: "wrap" }, visible(text)), { confirm, danger: true });
 
 const ICONS = {
   folder: "M1.5 3.5h4.2l1.6 1.8h7.2v7.7h-13z",
@@ -172,6 +172,11 @@ export function facts(entries) {
       .map(([name, value]) => [h("dt", {}, name), h("dd", {}, value)]),
   );
 }
+
+// A name with the codes of the characters that cannot be seen or that reorder the others: "a‹U+202E›b".
+const UNSEEN = /[\p{Cc}\p{Bidi_Control}\p{Zl}\p{Zp}\u200b\ufeff]/gu;
+export const visible = (name) =>
+  name.replace(UNSEEN, (each) => `‹U+${each.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}›`);
 
 export function empty(title, text) {
   return h("div", { class: "empty" }, h("strong", {}, title), text);

@@ -2,7 +2,7 @@
 
 import { remember } from "./app.js";
 import { watch } from "./api.js";
-import { bytes, button, empty, h } from "./dom.js";
+import { bytes, button, empty, h, visible } from "./dom.js";
 
 const KEPT = 1000;
 const DRAWN = 300;
@@ -148,7 +148,7 @@ function line(entry) {
     h(
       "td",
       { class: "name wrap why" },
-      h("span", { class: "mono" }, readable(entry.path)),
+      h("span", { class: "mono" }, visible(readable(entry.path))),
       entry.code ? h("div", {}, h("strong", {}, entry.code), entry.why ? ` ${entry.why}` : "") : null,
     ),
     h("td", { class: "num" }, entry.in || entry.out ? `${bytes(entry.in)} → ${bytes(entry.out)}` : ""),

@@ -2,7 +2,7 @@
 
 import { asMetadata, child, listed, metadataOf, nameOf, storage, watchList, xml } from "./api.js";
 import { go, link, remember, showDetail, tabs } from "./app.js";
-import { button, bytes, confirmed, empty, facts, guarded, h, icon, moment, pairs, toast, ask } from "./dom.js";
+import { button, bytes, confirmed, empty, facts, guarded, h, icon, moment, pairs, toast, visible, ask } from "./dom.js";
 import { concurrency } from "./inspect.js";
 import { pagedList } from "./list.js";
 import { preview } from "./preview.js";
@@ -126,9 +126,9 @@ export async function sharePage(page) {
             row.folder
               ? [
                   icon("folder"),
-                  h("a", { href: link([account, "file", share], { prefix: `${path(row.name)}/` }) }, `${row.name}/`),
+                  h("a", { href: link([account, "file", share], { prefix: `${path(row.name)}/` }) }, visible(`${row.name}/`)),
                 ]
-              : [icon("file"), row.name],
+              : [icon("file"), visible(row.name)],
           sort: (row) => row.name,
         },
         {

@@ -2,7 +2,7 @@
 
 import { storage, watchList } from "./api.js";
 import { closeDetail, go, remember, showDetail, tabs } from "./app.js";
-import { ask, button, confirmed, empty, guarded, h, moment, toast } from "./dom.js";
+import { ask, button, confirmed, empty, guarded, h, moment, toast, visible } from "./dom.js";
 import { cut, entityForm, keyOf, own, parseEntities, shown, valuesOf } from "./entities.js";
 import { concurrency } from "./inspect.js";
 import { pagedList } from "./list.js";
@@ -123,8 +123,8 @@ export async function tablePage(page) {
       selected: state.shown,
       load: async (marker) => (marker || !first ? load(marker) : [first, (first = null)][0]),
       columns: [
-        { title: "PartitionKey", className: "name", show: (row) => row.PartitionKey, sort: (row) => row.PartitionKey },
-        { title: "RowKey", className: "name", show: (row) => row.RowKey, sort: (row) => row.RowKey },
+        { title: "PartitionKey", className: "name", show: (row) => visible(row.PartitionKey), sort: (row) => row.PartitionKey },
+        { title: "RowKey", className: "name", show: (row) => visible(row.RowKey), sort: (row) => row.RowKey },
         ...names.map((name) => ({
           title: name,
           className: typeof first.rows.find((row) => row[name] !== undefined)?.[name] === "number" ? "num" : "wrap",
