@@ -50,6 +50,36 @@ def test_messages_of_other_consumers_are_shown_until_they_reappear(page: Page, a
     expect(page.locator("#main .card")).to_contain_text("Every message can be received now")
 
 
+def test_base64_is_written_as_functions_expect_it_and_kept_by_an_update(page: Page, azure: Azure) -> None:
+    queue = azure.queues.create_queue("functions")
+    visit(page, f"{ACCOUNT}/queue/functions")
+    page.get_by_role("button", name="Put message").click()
+    page.get_by_label("Text").fill("grün & blau")
+    page.get_by_label("encode as Base64").check()
+    page.get_by_role("dialog").get_by_role("button", name="Put").click()
+    expect(page.locator("#main")).to_contain_text("decoded from Base64")
+    assert [each.content for each in queue.peek_messages()] == [base64.b64encode("grün & blau".encode()).decode()]
+    page.get_by_role("button", name="Get messages").click()
+    page.get_by_role("dialog").get_by_role("button", name="Get").click()
+    page.get_by_role("button", name="Update…").click()
+    page.get_by_label("Text, stored as Base64").fill("rot und gelb")
+    page.get_by_label("Hidden for further seconds").fill("0")
+    page.get_by_role("dialog").get_by_role("button", name="Update").click()
+    expect(page.get_by_text("Updated.")).to_be_visible()
+    assert [each.content for each in queue.peek_messages()] == [base64.b64encode(b"rot und gelb").decode()]
+
+
+def test_a_double_click_puts_one_message(page: Page, azure: Azure) -> None:
+    queue = azure.queues.create_queue("once")
+    visit(page, f"{ACCOUNT}/queue/once")
+    page.get_by_role("button", name="Put message").click()
+    page.get_by_label("Text").fill("once")
+    page.get_by_role("dialog").get_by_role("button", name="Put").dblclick()
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    expect(page.locator("#main")).to_contain_text("once")
+    assert queue.get_queue_properties().approximate_message_count == 1
+
+
 def test_base64_is_decoded_and_a_queue_is_cleared(page: Page, azure: Azure) -> None:
     queue = azure.queues.create_queue("encoded")
     queue.send_message(base64.b64encode("grün & blau".encode()).decode())

@@ -71,12 +71,16 @@ export function ask(
     const problem = h("div", { class: "notice bad", hidden: true, role: "alert" });
     const accept = async (event) => {
       event.preventDefault();
+      if (yes.disabled) return; // a second click does nothing twice
+      yes.disabled = true;
       try {
         answer = await result();
         if (answer !== undefined) dialog.close();
       } catch (error) {
         problem.textContent = error.message;
         problem.hidden = false;
+      } finally {
+        yes.disabled = false;
       }
     };
     const yes = h("button", { type: "submit", class: danger ? "danger" : "primary" }, confirm);
@@ -148,11 +152,20 @@ export function bytes(count) {
   return `${unit && count < 100 ? count.toFixed(1) : Math.round(count)} ${units[unit]}`;
 }
 
+const two = (number) => String(number).padStart(2, "0");
+const timeOf = (date) => [date.getHours(), date.getMinutes(), date.getSeconds()].map(two).join(":");
+
+// Date and time, in the time zone of the browser.
 export function moment(text) {
   const date = new Date(text);
   if (!text || Number.isNaN(date.getTime())) return "";
-  const two = (number) => String(number).padStart(2, "0");
-  return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())} ${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`;
+  return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())} ${timeOf(date)}`;
+}
+
+// The time of day with milliseconds.
+export function clock(text) {
+  const date = new Date(text);
+  return `${timeOf(date)}.${String(date.getMilliseconds()).padStart(3, "0")}`;
 }
 
 export function span(seconds) {

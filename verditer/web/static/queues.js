@@ -85,17 +85,23 @@ export async function queuePage(page) {
   async function put() {
     const text = h("textarea", { required: true }),
       delay = h("input", { type: "number", min: 0, value: "0" }),
-      ttl = h("input", { type: "number", min: -1, value: "604800" });
+      ttl = h("input", { type: "number", min: -1, value: "604800" }),
+      encoded = h("input", { type: "checkbox" });
     if (
       await ask(
         "Put a message",
-        [field("Text", text), field("Delay in seconds", delay), field("Time to live in seconds (-1: for ever)", ttl)],
+        [
+          field("Text", text),
+          h("label", { class: "check part" }, encoded, "encode as Base64, as Azure Functions expects"),
+          field("Delay in seconds", delay),
+          field("Time to live in seconds (-1: for ever)", ttl),
+        ],
         {
           confirm: "Put",
           result: () =>
             storage("POST", [...place, "messages"], {
               query: { visibilitytimeout: delay.value, messagettl: ttl.value },
-              body: messageXml(text.value),
+              body: messageXml(encoded.checked ? base64(text.value) : text.value),
             }),
         },
       )
@@ -118,18 +124,22 @@ export async function queuePage(page) {
     await peek();
   }
   async function update(message) {
-    const text = h("textarea", {}, message.text),
+    const decoded = readable(message.text);
+    const text = h("textarea", {}, decoded ?? message.text),
       hidden = h("input", { type: "number", min: 0, value: "30" });
-    const answer = await ask("Update the message", [field("Text", text), field("Hidden for further seconds", hidden)], {
+    const initial = text.value; // a text area changes line breaks, so a text that was not edited is stored as it is
+    const edited = () => (text.value === initial ? message.text : decoded === null ? text.value : base64(text.value));
+    const label = decoded === null ? "Text" : "Text, stored as Base64";
+    const answer = await ask("Update the message", [field(label, text), field("Hidden for further seconds", hidden)], {
       confirm: "Update",
       result: () =>
         storage("PUT", [...place, "messages", message.id], {
           query: { popreceipt: message.receipt, visibilitytimeout: hidden.value },
-          body: messageXml(text.value),
+          body: messageXml(edited()),
         }),
     });
     if (!answer) return;
-    taken.set(message.id, { ...message, text: text.value, receipt: answer.header("x-ms-popreceipt") });
+    taken.set(message.id, { ...message, text: edited(), receipt: answer.header("x-ms-popreceipt") });
     drawHeld();
     toast("Updated.");
   }
@@ -183,6 +193,8 @@ export async function queuePage(page) {
   page.onleave(concurrency(flight, place, { readOnly: server.readOnly, changed: guarded(peek) }));
 }
 
+const base64 = (text) => btoa(Array.from(new TextEncoder().encode(text), (each) => String.fromCharCode(each)).join(""));
+
 function messageXml(text) {
   const root = document.implementation.createDocument(null, "QueueMessage");
   root.documentElement.appendChild(root.createElement("MessageText")).textContent = text;
@@ -228,7 +240,9 @@ function table(found, actions) {
         h(
           "tr",
           {},
-          ["Text", "Taken", "Put", "Expires", ""].map((each, number) => h("th", { class: number === 1 ? "num" : "" }, each)),
+          ["Text", "Taken", "Put", "Expires", ""].map((each, number) =>
+            h("th", { class: ["", "num", "time", "time", ""][number] }, each),
+          ),
         ),
       ),
       h("tbody", {}, found.map(row)),
