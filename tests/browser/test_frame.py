@@ -1,13 +1,17 @@
 """The frame of the explorer: signing in, themes, keyboard, deep links, hostile pages, and what the pages look like."""
 
+import contextlib
 import re
+from datetime import UTC, datetime, time, timedelta
 from pathlib import Path
+from time import monotonic
 
 import pytest
-from playwright.sync_api import BrowserContext, Page, expect
+from azure.core.exceptions import ResourceExistsError
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from tests.browser.conftest import PICTURES, Azure, opened, visit
-from tests.rest.running import ADMIN_TOKEN, Running, running
+from tests.rest.running import ADMIN_TOKEN, PATIENCE_SECONDS, Running, running
 from verditer.config import AdminPort
 from verditer.serving.sockets import ListenAddress
 
@@ -123,6 +127,63 @@ def test_a_narrow_window_has_a_menu(page: Page, azure: Azure) -> None:
     page.get_by_text("a.txt", exact=True).click()
     expect(page.locator("#detail h1")).to_have_text("a.txt")
     assert page.evaluate("document.documentElement.scrollWidth") == 480
+
+
+def test_a_narrow_window_shows_where_the_page_is_and_what_was_asked(page: Page, azure: Azure) -> None:
+    azure.blobs.create_container("narrow-" + "x" * 50)
+    page.set_viewport_size({"width": 420, "height": 800})
+    visit(page, "live")
+    expect(page.locator("#main tbody tr").first).to_contain_text("CreateContainer")
+    assert page.locator("#main .sheet").evaluate("(sheet) => sheet.scrollWidth <= sheet.clientWidth")
+    visit(page, f"{ACCOUNT}/blob/narrow-{'x' * 50}")
+    expect(page.locator("#top nav a:visible")).to_have_text(["Blob containers", "narrow-" + "x" * 50])
+
+
+def test_a_sorted_column_shows_its_direction(page: Page, azure: Azure) -> None:
+    container = azure.blobs.create_container("sorted")
+    for name in ("a", "b"):
+        container.upload_blob(name, name * 9 if name == "a" else b"")
+    visit(page, f"{ACCOUNT}/blob/sorted")
+    header = page.get_by_role("columnheader", name="Name")
+    arrow = """(header) => {
+      const style = getComputedStyle(header.querySelector("button"), "::after");
+      return style.visibility === "visible" ? style.content : "";
+    }"""
+    seen = [header.evaluate(arrow)]
+    for _ in range(2):
+        header.get_by_role("button").click()
+        seen.append(header.evaluate(arrow).strip('" '))
+    assert seen == ["", "▲", "▼"]
+    expect(page.locator("tbody tr.row")).to_have_text([re.compile("^b"), re.compile("^a")])
+
+
+def test_times_are_those_of_the_browser_and_filters_say_that_nothing_matches(
+    browser: Browser, server: Running, azure: Azure
+) -> None:
+    context = browser.new_context(timezone_id="Asia/Kolkata")
+    page = opened(context, server)
+    azure.blobs.create_container("zones")
+    visit(page, "live?text=zones")
+    expect(page.locator("#main tbody tr")).to_have_count(1)
+    shown = page.locator("#main tbody td").first.inner_text()
+    now = (datetime.now(UTC) + timedelta(hours=5, minutes=30)).replace(tzinfo=None)
+    age = now - datetime.combine(now.date(), time.fromisoformat(shown))
+    assert age % timedelta(days=1) < timedelta(minutes=5)
+    page.get_by_label("Status").select_option("5")
+    expect(page.locator("#main tbody")).to_contain_text("No request matches")
+    context.close()
+
+
+def test_the_large_numbers_of_the_overview_count_everything(page: Page, server: Running, azure: Azure) -> None:
+    """The first series of a chart may be zero: refusals of a kind that is not in it, or answers without a body of the client."""
+    blob = azure.blobs.create_container("totals").upload_blob("a", bytes(200_000))
+    numbers = [page.locator(".card").filter(has_text=title).locator(".big") for title in ("Errors per second", "Bytes per second")]
+    end = monotonic() + PATIENCE_SECONDS
+    while {number.inner_text() for number in numbers} & {"–", "0.0", "0 B"}:
+        assert monotonic() < end
+        with contextlib.suppress(ResourceExistsError):
+            azure.blobs.create_container("totals")
+        blob.download_blob().readall()
 
 
 @pytest.mark.parametrize("token", [ADMIN_TOKEN, "another-token-of-the-tests"])

@@ -126,7 +126,7 @@ function part(title, entries, { server, again }, save) {
     if (saved) await again(`${title} saved.`);
   };
   const shown = Object.keys(entries).length ? facts(Object.entries(entries)) : h("span", { class: "dim" }, "none");
-  return h("section", { class: "part" }, h("h2", {}, title), shown, " ", server.readOnly ? "" : button("Edit", edit));
+  return h("section", { class: "part" }, h("h2", {}, title, server.readOnly ? "" : button("Edit", edit, "link")), shown);
 }
 
 const metadataPart = (blob, metadata) =>
@@ -158,8 +158,7 @@ function actions(blob, gone) {
     button("Edit properties", () => editProperties(blob)),
     button("Take snapshot", snapshot),
     button("Copy to…", () => copyTo(blob)),
-    tier,
-    button("Set tier", setTier),
+    h("span", { class: "together" }, tier, button("Set tier", setTier)),
     button("Delete", () => remove(blob, gone), "danger"),
   );
 }

@@ -2,7 +2,7 @@
 
 import { remember } from "./app.js";
 import { watch } from "./api.js";
-import { bytes, button, empty, h, visible } from "./dom.js";
+import { bytes, button, clock, empty, h, visible } from "./dom.js";
 
 const KEPT = 1000;
 const DRAWN = 300;
@@ -53,6 +53,7 @@ export async function feedPage({ main, server, query, onleave }) {
     if (status === "refused" ? ![409, 412].includes(entry.status) : status && String(entry.status)[0] !== status) return false;
     return !text || `${entry.operation} ${entry.path} ${entry.code ?? ""}`.toLowerCase().includes(text);
   };
+  const isFiltered = () => Object.values(filters).some((each) => each.value);
   const draw = () => {
     const found = entries.filter(shown).slice(-DRAWN).reverse();
     rows.replaceChildren(
@@ -62,7 +63,7 @@ export async function feedPage({ main, server, query, onleave }) {
             h(
               "tr",
               {},
-              h("td", { colspan: "6" }, empty("No requests yet", "Requests appear here as soon as a client sends them.")),
+              h("td", { colspan: "6" }, empty(...(isFiltered() ? NONE_MATCHES : NONE))),
             ),
           ]),
     );
@@ -101,7 +102,7 @@ export async function feedPage({ main, server, query, onleave }) {
       { class: "sheet" },
       h(
         "table",
-        {},
+        { class: "feed" },
         h(
           "thead",
           {},
@@ -109,7 +110,7 @@ export async function feedPage({ main, server, query, onleave }) {
             "tr",
             {},
             ["Time", "Status", "Operation", "Path", "Bytes", "Duration"].map((title, number) =>
-              h("th", { scope: "col", class: number > 3 ? "num" : "" }, title),
+              h("th", { scope: "col", class: ["time", "", "", "", "num", "num"][number] }, title),
             ),
           ),
         ),
@@ -134,6 +135,8 @@ export async function feedPage({ main, server, query, onleave }) {
   );
 }
 
+const NONE_MATCHES = ["No request matches", "Fewer filters show more."];
+const NONE = ["No requests yet", "Requests appear here as soon as a client sends them."];
 const identity = (entry) => `${entry.id} ${entry.time}`; // a server that was started again counts from the beginning
 
 function line(entry) {
@@ -142,7 +145,7 @@ function line(entry) {
   return h(
     "tr",
     { class: refused ? "refused" : "", title: `${entry.requestId} · worker ${entry.worker} · ${entry.client}` },
-    h("td", { class: "time" }, entry.time.slice(11, 23)),
+    h("td", { class: "time" }, clock(entry.time)),
     h("td", {}, h("span", { class: `mark ${kind}` }, String(entry.status))),
     h("td", {}, entry.operation),
     h(

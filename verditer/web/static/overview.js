@@ -13,24 +13,26 @@ export async function overviewPage({ main, server, onleave }) {
   const points = [];
   let last = null;
   const charts = [
-    chart("Requests per second", [["requests", "s1"]], (value) => value.toFixed(value < 10 ? 1 : 0)),
+    chart("Requests per second", [["requests", "s1"]], rate, (point) => point.requests),
     chart(
-      "Latency",
+      "Median latency, and percentiles",
       [
         ["p50", "s1"],
         ["p95", "s2"],
         ["p99", "s3"],
       ],
       (value) => `${value < 10 ? value.toFixed(1) : Math.round(value)} ms`,
+      (point) => point.p50,
     ),
     chart(
       "Errors per second, by status",
       [
-        ["4xx", "s2"],
         ["409 and 412", "s3"],
+        ["other 4xx", "s2"],
         ["5xx", "s1"],
       ],
-      (value) => value.toFixed(value < 10 ? 1 : 0),
+      rate,
+      (point) => point["409 and 412"] + point["other 4xx"] + point["5xx"],
     ),
     chart(
       "Bytes per second",
@@ -39,6 +41,7 @@ export async function overviewPage({ main, server, onleave }) {
         ["out", "s4"],
       ],
       (value) => bytes(value),
+      (point) => point.in + point.out,
     ),
   ];
   const accounts = h("div", { class: "cards" });
@@ -77,6 +80,7 @@ export async function overviewPage({ main, server, onleave }) {
   onleave(() => clearInterval(timer));
 }
 
+const rate = (value) => value.toFixed(value < 10 ? 1 : 0);
 const STORES = { memory: "data in memory", folder: "data in a folder", postgresql: "records in PostgreSQL" };
 const describe = (server) =>
   `${STORES[server.store]} · ${server.workers} ${server.workers === 1 ? "process" : "processes"}${server.testControl ? " · test control" : ""}`;
@@ -94,7 +98,7 @@ function rates(before, now) {
     p50: percentile(counts, 0.5),
     p95: percentile(counts, 0.95),
     p99: percentile(counts, 0.99),
-    "4xx": status((code) => code[0] === "4" && !["409", "412"].includes(code)),
+    "other 4xx": status((code) => code[0] === "4" && !["409", "412"].includes(code)),
     "409 and 412": status((code) => ["409", "412"].includes(code)),
     "5xx": status((code) => code[0] === "5"),
     in: (now.received - before.received) / seconds,
@@ -131,7 +135,8 @@ function percentile(counts, part) {
   return null;
 }
 
-function chart(title, series, show) {
+// `total(point)` is the number in large letters.
+function chart(title, series, show, total) {
   const big = h("span", { class: "big" }, "–");
   const paths = series.map(([, style]) => svg("path", { class: style }));
   const area = svg("path", { class: `area ${series[0][1]}` });
@@ -148,9 +153,7 @@ function chart(title, series, show) {
   const legend = h(
     "div",
     { class: "legend" },
-    series.map(([name, style], number) =>
-      h("span", {}, h("i", { class: style }), series.length > 1 ? `${name} ` : "", values[number]),
-    ),
+    series.length > 1 && series.map(([name, style], number) => h("span", {}, h("i", { class: style }), `${name} `, values[number])),
     h("span", { class: "grow" }),
     limit,
   );
@@ -182,7 +185,7 @@ function chart(title, series, show) {
       "d",
       series.length === 1 && points.length > 1 ? `${lines} V${HEIGHT} H${(WIDTH * (shown - points.length)) / (shown - 1)} Z` : "",
     );
-    const now = points[points.length - 1][series[0][0]];
+    const now = total(points[points.length - 1]);
     big.textContent = now === null ? "–" : show(now);
     limit.textContent = `highest ${show(highest)} in ${shown} s`;
   }

@@ -85,7 +85,7 @@ export async function sharing(panel, { service, account, path, server }) {
         { class: "bar" },
         letters.map(([, box, name]) => h("label", { class: "check" }, box, name)),
       ),
-      h("div", { class: "bar" }, hours, button("Make and copy", make, "primary")),
+      h("div", { class: "bar" }, h("label", { class: "check" }, "valid for", hours), button("Make and copy", make, "primary")),
       made,
     ),
     secret("Connection string", (await get("connection-string", { account })).connectionString),

@@ -9,6 +9,7 @@ import { pagedList } from "./list.js";
 import { serviceList } from "./service.js";
 import { sharing } from "./share.js";
 
+const UNBROKEN = 40; // characters of a value that is shown on one line, as a GUID is
 const FULL = { Accept: "application/json;odata=fullmetadata", DataServiceVersion: "3.0", MaxDataServiceVersion: "3.0;NetFx" };
 
 export function tableService(page) {
@@ -128,7 +129,7 @@ export async function tablePage(page) {
         ...names.map((name) => ({
           title: name,
           className: typeof first.rows.find((row) => row[name] !== undefined)?.[name] === "number" ? "num" : "wrap",
-          show: (row) => cut(shown(row[name])),
+          show: (row) => h("span", { class: shown(row[name]).length > UNBROKEN ? "" : "short" }, cut(shown(row[name]))),
           sort: (row) => row[name] ?? "",
         })),
         { title: "Timestamp", className: "time", show: (row) => moment(row.Timestamp), sort: (row) => row.Timestamp },
