@@ -28,6 +28,7 @@ class PortRow(msgspec.Struct, frozen=True, kw_only=True):
     is_storage: bool = True  # a service of the accounts: part of the connection string
     is_smb: bool = False  # the shares of the File service over SMB: no HTTP, no part of the connection string
     is_encrypted: bool = True  # when there is a certificate
+    part_of: str = ""  # the storage service without which the port is not served
     is_optional: bool = False  # Azurite has no such port: when it is taken and was not asked for, any free one is used
 
 
@@ -37,8 +38,8 @@ PORTS = (
     PortRow(name="queue", port=10001),
     PortRow(name="table", port=10002),
     PortRow(name="file", port=10003, is_optional=True),
-    PortRow(name="website", port=10008, is_storage=False, is_optional=True),
-    PortRow(name="smb", port=10445, is_storage=False, is_smb=True, is_encrypted=False, is_optional=True),
+    PortRow(name="website", port=10008, is_storage=False, part_of="blob", is_optional=True),
+    PortRow(name="smb", port=10445, is_storage=False, part_of="file", is_smb=True, is_encrypted=False, is_optional=True),
     PortRow(name="admin", port=10009, is_storage=False, is_encrypted=False, is_optional=True),
 )
 

@@ -28,12 +28,14 @@ class _Parser(argparse.ArgumentParser):
         unknown = re.search(r"unrecognized arguments: ([^ =]+)", message)
         if unknown is not None:
             message = self._about(unknown[1])
+        message = re.sub(r"^argument (\S+): invalid (?:int|float) value: (.*)$", r"\1 \2: this is not a number", message)
         self.exit(2, f"{self.prog}: {message} ({self.prog} --help lists all flags)\n")
 
     def _about(self, word: str) -> str:
         is_flag = word.startswith("-")
-        near = difflib.get_close_matches(word, self._option_string_actions if is_flag else COMMANDS, n=1, cutoff=0.5)
-        return f"there is no {'flag' if is_flag else 'command'} {word}" + (f"; did you mean {near[0]}?" if near else "")
+        known = {name.lower(): name for name in (self._option_string_actions if is_flag else COMMANDS)}
+        near = difflib.get_close_matches(word.lower(), known, n=1)
+        return f"there is no {'flag' if is_flag else 'command'} {word}" + (f"; did you mean {known[near[0]]}?" if near else "")
 
 
 def parser() -> argparse.ArgumentParser:

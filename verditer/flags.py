@@ -230,7 +230,8 @@ def _ports(given: dict[str, Any]) -> dict[str, ListenAddress]:
     ports = {}
     served = _services(given)
     for row in PORTS:
-        if row.is_storage and row.name not in served:
+        asked_for = {f"{row.name}Host", f"{row.name}Port"} & given.keys()
+        if (row.is_storage and row.name not in served) or (row.part_of and row.part_of not in served and not asked_for):
             continue
         host, port = given.get(f"{row.name}Host", "127.0.0.1"), given.get(f"{row.name}Port", row.port)
         if not 0 <= port <= 65535:

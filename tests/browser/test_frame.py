@@ -1,6 +1,7 @@
 """The frame of the explorer: signing in, themes, keyboard, deep links, hostile pages, and what the pages look like."""
 
 import contextlib
+import json
 import re
 from datetime import UTC, datetime, time, timedelta
 from pathlib import Path
@@ -12,6 +13,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from tests.browser.conftest import PICTURES, Azure, opened, visit
 from tests.rest.running import ADMIN_TOKEN, PATIENCE_SECONDS, Running, running
+from tests.web.asking import ask
 from verditer.config import AdminPort
 from verditer.serving.sockets import ListenAddress
 
@@ -221,6 +223,20 @@ def test_a_read_only_server_offers_no_changes(context: BrowserContext, tmp_path:
         expect(page.locator("#detail")).to_contain_text("4 bytes")
         texts = page.locator("button").all_inner_texts()
         assert [text for text in texts if re.match("Delete|Upload|Edit|Copy to|Set tier|Take", text)] == []
+
+
+def test_a_server_of_one_service_offers_no_other(context: BrowserContext, tmp_path: Path) -> None:
+    ports = {name: ListenAddress(port=0) for name in ("blob", "admin")}
+    with running(tmp_path, in_memory=True, ports=ports) as server:
+        page = opened(context, server)
+        expect(page.locator("#side a.item")).to_have_text(["Overview", "Live requests", "Blob containers"])
+        expect(page.locator(".tiles a")).to_have_count(1)
+        visit(page, ACCOUNT)
+        expect(page.get_by_role("heading", name="Blob containers")).to_be_visible()
+        visit(page, f"{ACCOUNT}/queue")
+        expect(page.get_by_role("alert")).to_contain_text("This server does not serve the queue service")
+        wanted = {"service": "queue", "account": ACCOUNT, "path": "", "permissions": "r", "seconds": 60}
+        assert ask(server, "/api/sas", "POST", body=json.dumps(wanted).encode()).status == 400
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

@@ -133,7 +133,7 @@ def test_two_tabs_race_on_one_entity_and_the_second_sees_both_versions(
     other.screenshot(path=PICTURES / "conflict.png")
     assert table.get_entity("north", "1004")["Customer"] == "from the first tab"
     conflict.get_by_role("button", name="Overwrite with mine").click()
-    expect(other.get_by_text("Overwritten.")).to_be_visible()
+    expect(other.get_by_text("Overwritten.", exact=True)).to_be_visible()
     assert table.get_entity("north", "1004")["Customer"] == "from the second tab"
 
 

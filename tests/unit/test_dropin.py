@@ -182,6 +182,38 @@ def test_data_of_azurite_in_the_working_directory_is_mentioned(
 
 
 @pytest.mark.parametrize(
+    ("flags", "served"),
+    [
+        ("--services queue", {"queue", "admin"}),
+        ("--services table,blob", {"table", "blob", "website", "admin"}),
+        ("--services file", {"file", "smb", "admin"}),
+        ("--services blob --smbPort 10445", {"blob", "website", "smb", "admin"}),
+    ],
+)
+def test_a_service_brings_its_ports_and_no_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flags: str, served: set[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert config_from(parser().parse_args(flags.split())).ports.keys() == served
+
+
+@pytest.mark.parametrize(
+    ("flag", "says"),
+    [
+        ("--blobport 1", "there is no flag --blobport; did you mean --blobPort?"),
+        ("--INMEMORY", "did you mean --inMemoryPersistence?"),
+        ("--nonsense", "there is no flag --nonsense (verditer --help"),
+        ("--blobPort many", "--blobPort 'many': this is not a number"),
+        ("--drainSeconds soon", "--drainSeconds 'soon': this is not a number"),
+    ],
+)
+def test_a_wrong_flag_is_named_with_the_one_that_was_meant(capsys: pytest.CaptureFixture[str], flag: str, says: str) -> None:
+    with pytest.raises(SystemExit):
+        parser().parse_args(flag.split())
+    assert says in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
     ("flags", "says"),
     [
         ("--services disk", "the services are blob, queue, table, file"),

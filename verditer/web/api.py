@@ -92,7 +92,7 @@ class Api:
         wanted = await document_of(request, WantedSas)
         account = self._account({"account": wanted.account})
         service = next((each for each in SERVICES if each.name == wanted.service), None)
-        if service is None:
+        if service is None or service.name not in self._facts().endpoints:
             raise StorageError(Code.InvalidInput)
         expires = self._ctx.now() + seconds(wanted.seconds)
         token = make_sas(service, account, NewSas(permissions=wanted.permissions, expires=expires, path=wanted.path))

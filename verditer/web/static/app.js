@@ -110,11 +110,14 @@ export function tabs(entries, chosen, remembered) {
   return { element: h("div", {}, h("div", { class: "tabs", role: "tablist", onkeydown: step }, buttons), panel), stop };
 }
 
+// A server may serve some services only.
+const served = () => Object.entries(SERVICES).filter(([service]) => service in server.endpoints);
+
 function drawSide(parts) {
   const item = (target, text, current) => h("a", { class: "item", href: target, "aria-current": current ? "page" : null }, text);
   const accounts = server.accounts.map((account) => [
     h("div", { class: "account" }, account),
-    Object.entries(SERVICES).map(([service, title]) =>
+    served().map(([service, title]) =>
       item(link([account, service]), title, parts[0] === account && parts[1] === service),
     ),
   ]);
@@ -192,7 +195,9 @@ async function draw() {
     };
     if (!parts.length) await overviewPage(page);
     else if (account === "live" && parts.length === 1) await feedPage(page);
-    else if (server.accounts.includes(account) && !service) location.replace(link([account, "blob"]));
+    else if (server.accounts.includes(account) && !service) location.replace(link([account, served()[0][0]]));
+    else if (service in SERVICES && !(service in server.endpoints))
+      throw new Error(`This server does not serve the ${service} service; --services chooses.`);
     else if (!server.accounts.includes(account) || !(service in SERVICES)) throw new Error("There is no such page.");
     else if (!name) await LISTS[service](page);
     else await CONTENTS[service](page);

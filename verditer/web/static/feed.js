@@ -30,7 +30,7 @@ export async function feedPage({ main, server, query, onleave }) {
       "select",
       { "aria-label": "Service" },
       option("", "All services"),
-      ["blob", "queue", "table", "file"].map((each) => option(each)),
+      Object.keys(server.endpoints).map((each) => option(each)),
     ),
     status: h(
       "select",

@@ -72,7 +72,8 @@ export async function overviewPage({ main, server, onleave }) {
       },
     ),
   );
-  const refresh = async () => accounts.replaceChildren(...(await Promise.all(server.accounts.map(accountCard))));
+  const refresh = async () =>
+    accounts.replaceChildren(...(await Promise.all(server.accounts.map((account) => accountCard(account, server)))));
   await refresh();
   const timer = setInterval(() => {
     if (!document.hidden) refresh().catch(() => {});
@@ -192,10 +193,11 @@ function chart(title, series, show, total) {
   return { element: h("div", { class: "card" }, h("h2", {}, title), big, drawing, legend), draw };
 }
 
-async function accountCard(account) {
+async function accountCard(account, server) {
   const amounts = await get("amounts", { account });
   const count = (number) => `${number.toLocaleString("en")}${amounts.at_least && number >= 10000 ? " or more" : ""}`;
   const tile = (service, title, number, inside) =>
+    service in server.endpoints &&
     h("a", { href: `#/${encodeURIComponent(account)}/${service}` }, title, h("strong", {}, count(number)), h("span", {}, inside));
   return h(
     "div",
