@@ -8,7 +8,7 @@ import { concurrency } from "./inspect.js";
 import { pagedList } from "./list.js";
 import { searchField, serviceList } from "./service.js";
 import { sharing } from "./share.js";
-import { acceptFiles, chooseFiles, isThere, uploadBlob, uploader } from "./uploads.js";
+import { acceptFiles, isThere, uploadBlob, uploadButton, uploader } from "./uploads.js";
 
 const PAGE = 200;
 
@@ -65,11 +65,7 @@ export async function containerPage(page) {
   const writes = server.readOnly
     ? []
     : [
-        h(
-          "button",
-          { type: "button", class: "primary", "data-key": "u", onclick: guarded(async () => put(await chooseFiles())) },
-          "Upload",
-        ),
+        uploadButton(put),
         button(
           "Delete container",
           async () => {

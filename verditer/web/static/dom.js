@@ -191,6 +191,27 @@ const UNSEEN = /[\p{Cc}\p{Bidi_Control}\p{Zl}\p{Zp}\u200b\ufeff]/gu;
 export const visible = (name) =>
   name.replace(UNSEEN, (each) => `‹U+${each.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}›`);
 
+// `rows` are lines or the body that holds them; `classes` are those of the columns.
+export const sheet = (titles, rows, classes = []) =>
+  h(
+    "div",
+    { class: "sheet" },
+    h(
+      "table",
+      {},
+      h(
+        "thead",
+        {},
+        h(
+          "tr",
+          {},
+          titles.map((each, number) => h("th", { scope: "col", class: classes[number] ?? "" }, each)),
+        ),
+      ),
+      rows instanceof Element ? rows : h("tbody", {}, rows),
+    ),
+  );
+
 export function empty(title, text) {
   return h("div", { class: "empty" }, h("strong", {}, title), text);
 }

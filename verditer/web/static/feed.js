@@ -2,7 +2,7 @@
 
 import { remember } from "./app.js";
 import { watch } from "./api.js";
-import { bytes, button, clock, empty, h, visible } from "./dom.js";
+import { bytes, button, clock, empty, h, sheet, visible } from "./dom.js";
 
 const KEPT = 1000;
 const DRAWN = 300;
@@ -99,23 +99,8 @@ export async function feedPage({ main, server, query, onleave }) {
     ),
     h(
       "div",
-      { class: "sheet" },
-      h(
-        "table",
-        { class: "feed" },
-        h(
-          "thead",
-          {},
-          h(
-            "tr",
-            {},
-            ["Time", "Status", "Operation", "Path", "Bytes", "Duration"].map((title, number) =>
-              h("th", { scope: "col", class: ["time", "", "", "", "num", "num"][number] }, title),
-            ),
-          ),
-        ),
-        rows,
-      ),
+      { class: "feed" },
+      sheet(["Time", "Status", "Operation", "Path", "Bytes", "Duration"], rows, ["time", "", "", "", "num", "num"]),
     ),
   );
   draw();

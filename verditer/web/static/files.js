@@ -8,7 +8,7 @@ import { pagedList } from "./list.js";
 import { preview } from "./preview.js";
 import { newName, searchField, serviceList } from "./service.js";
 import { sharing } from "./share.js";
-import { acceptFiles, chooseFiles, isThere, uploadFile, uploader } from "./uploads.js";
+import { acceptFiles, isThere, uploadButton, uploadFile, uploader } from "./uploads.js";
 
 export function fileService(page) {
   return serviceList(page, {
@@ -49,11 +49,7 @@ export async function sharePage(page) {
   const writes = server.readOnly
     ? []
     : [
-        h(
-          "button",
-          { type: "button", class: "primary", "data-key": "u", onclick: guarded(async () => put(await chooseFiles())) },
-          "Upload",
-        ),
+        uploadButton(put),
         button("New directory", async () => {
           if (
             await newName("New directory", "Name", "", (name) =>

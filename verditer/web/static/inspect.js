@@ -1,7 +1,7 @@
 // The concurrency view of an object: ETag, lease with countdown, timeline, handles and locks, messages in flight. It updates itself.
 
 import { storage, watch } from "./api.js";
-import { ask, bytes, button, copy, facts, field, h, moment, span } from "./dom.js";
+import { ask, button, bytes, copy, facts, field, h, moment, sheet, span } from "./dom.js";
 
 // place: [service, account, name, path?]. Draws into `panel`; returns what ends the updates. `history(state)` gives the actions on a
 // past state, and `changed()` is called when the object is not what it was.
@@ -236,24 +236,7 @@ function drawHandles(part, found, place, readOnly) {
   part.replaceChildren(
     h("h2", {}, "Open handles and locks"),
     found.handles.length
-      ? h(
-          "div",
-          { class: "sheet" },
-          h(
-            "table",
-            {},
-            h(
-              "thead",
-              {},
-              h(
-                "tr",
-                {},
-                ["Handle", "Access", "Locks", ""].map((each) => h("th", {}, each)),
-              ),
-            ),
-            h("tbody", {}, found.handles.map(row)),
-          ),
-        )
+      ? sheet(["Handle", "Access", "Locks", ""], found.handles.map(row))
       : h("span", { class: "dim" }, "No SMB client has it open."),
   );
 }
@@ -282,26 +265,7 @@ function drawMessages(part, found, remaining, offset) {
   part.replaceChildren(
     h("h2", {}, `Messages in flight (${found.messages.length} of ${found.message_count} messages)`),
     found.messages.length
-      ? h(
-          "div",
-          { class: "sheet" },
-          h(
-            "table",
-            {},
-            h(
-              "thead",
-              {},
-              h(
-                "tr",
-                {},
-                ["Message", "State", "Receipt age", "Reappears in"].map((each, number) =>
-                  h("th", { class: number > 1 ? "num" : "" }, each),
-                ),
-              ),
-            ),
-            h("tbody", {}, found.messages.map(row)),
-          ),
-        )
+      ? sheet(["Message", "State", "Receipt age", "Reappears in"], found.messages.map(row), ["", "", "num", "num"])
       : h("span", { class: "dim" }, "Every message can be received now."),
   );
 }

@@ -1,7 +1,7 @@
 // Previews: text, JSON, CSV as a table, and images. At most the first megabyte of a text is read.
 
 import { storage, storagePath } from "./api.js";
-import { bytes, h } from "./dom.js";
+import { bytes, h, sheet } from "./dom.js";
 
 const LIMIT = 1024 * 1024;
 const ROWS = 500; // of a CSV file
@@ -124,31 +124,13 @@ function csv(content, separator) {
     "div",
     {},
     note,
-    h(
-      "div",
-      { class: "sheet" },
-      h(
-        "table",
-        {},
+    sheet(
+      head ?? [],
+      rows.map((row) =>
         h(
-          "thead",
+          "tr",
           {},
-          h(
-            "tr",
-            {},
-            (head ?? []).map((each) => h("th", {}, each)),
-          ),
-        ),
-        h(
-          "tbody",
-          {},
-          rows.map((row) =>
-            h(
-              "tr",
-              {},
-              row.map((each) => h("td", {}, each)),
-            ),
-          ),
+          row.map((each) => h("td", {}, each)),
         ),
       ),
     ),

@@ -2,7 +2,7 @@
 
 import { child, listed, nameOf, storage, xml } from "./api.js";
 import { go, showDetail, tabs } from "./app.js";
-import { ask, button, confirmed, empty, field, guarded, h, moment, toast } from "./dom.js";
+import { ask, button, confirmed, empty, field, guarded, h, moment, sheet, toast } from "./dom.js";
 import { concurrency } from "./inspect.js";
 import { serviceList } from "./service.js";
 import { sharing } from "./share.js";
@@ -228,24 +228,5 @@ function table(found, actions) {
       h("td", { class: "time" }, moment(each.expires)),
       h("td", { class: "right" }, actions(each)),
     );
-  return h(
-    "div",
-    { class: "sheet" },
-    h(
-      "table",
-      {},
-      h(
-        "thead",
-        {},
-        h(
-          "tr",
-          {},
-          ["Text", "Taken", "Put", "Expires", ""].map((each, number) =>
-            h("th", { class: ["", "num", "time", "time", ""][number] }, each),
-          ),
-        ),
-      ),
-      h("tbody", {}, found.map(row)),
-    ),
-  );
+  return sheet(["Text", "Taken", "Put", "Expires", ""], found.map(row), ["", "num", "time", "time"]);
 }

@@ -8,7 +8,7 @@ const BLOCK = 8 * 1024 * 1024;
 const RANGE = 4 * 1024 * 1024;
 const NAMED = 5; // existing files that the question names
 
-export function chooseFiles() {
+function chooseFiles() {
   return new Promise((resolve) => {
     const input = h("input", { type: "file", multiple: true, hidden: true });
     input.addEventListener("change", () => {
@@ -27,6 +27,13 @@ export function chooseFiles() {
 const nameOf = (file) => file.path ?? file.name;
 
 // exists(file) tells whether the upload would replace something; put(file, progress, signal) uploads.
+export const uploadButton = (put) =>
+  h(
+    "button",
+    { type: "button", class: "primary", "data-key": "u", onclick: guarded(async () => put(await chooseFiles())) },
+    "Upload",
+  );
+
 export function uploader({ exists, put }) {
   const element = h("div", { class: "uploads" });
 
