@@ -179,7 +179,9 @@ def test_times_are_those_of_the_browser_and_filters_say_that_nothing_matches(
 def test_the_large_numbers_of_the_overview_count_everything(page: Page, server: Running, azure: Azure) -> None:
     """The first series of a chart may be zero: refusals of a kind that is not in it, or answers without a body of the client."""
     blob = azure.blobs.create_container("totals").upload_blob("a", bytes(200_000))
-    numbers = [page.locator(".card").filter(has_text=title).locator(".big") for title in ("Errors per second", "Bytes per second")]
+    numbers = [
+        page.locator(".card").filter(has_text=title).locator(".big") for title in ("Errors per second", "Bytes per second")
+    ]
     end = monotonic() + PATIENCE_SECONDS
     while {number.inner_text() for number in numbers} & {"–", "0.0", "0 B"}:
         assert monotonic() < end
