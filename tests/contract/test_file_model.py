@@ -13,18 +13,28 @@ from typing import TypeVar
 
 import pytest
 
-from tests.contract.files import ACCOUNT, SHARE, Files, files_on
+from tests.contract.files import ACCOUNT, SHARE, Files, files_on, path
 from tests.contract.stores import Store
 from verditer.core.dates import seconds
 from verditer.core.errors import StorageError
 from verditer.core.guard import SHARE_READ, SHARE_WRITE, Guard
 from verditer.core.names import ShareName
-from verditer.core.records.content import ContentEnd, FormerInterval, InlineInterval, Interval, SharedContent
+from verditer.core.records.content import (
+    ClosedContentView,
+    ContentEnd,
+    ContentView,
+    FormerInterval,
+    InlineInterval,
+    Interval,
+    SharedContent,
+)
 from verditer.core.records.file import DeletedShare, FileEntry, FilePermission, FormerFileEntry, ShareSnapshot, ShareUsage
 from verditer.core.records.record import EVERY_KEY, Record
 from verditer.core.records.settings import SettingsChange
 from verditer.jobs import pacing
 from verditer.jobs.collect import Collector
+from verditer.partition.engine import Transaction
+from verditer.services.content.intervals import CURRENT_VIEW
 from verditer.services.file import shares
 from verditer.services.settings import change_settings
 
@@ -186,7 +196,7 @@ class Run:
         for _ in range(4):
             await self.collect()
         kinds: tuple[type[Record], ...] = (FileEntry, FormerFileEntry, ShareSnapshot, ShareUsage, FilePermission)
-        kinds += (Interval, FormerInterval, InlineInterval, ContentEnd, SharedContent)
+        kinds += (Interval, FormerInterval, InlineInterval, ContentView, ClosedContentView, ContentEnd, SharedContent)
         for kind in kinds:
             assert await self.stored(kind) == []
         assert [extent async for extent in self.files.ctx.extents.list()] == []
@@ -222,4 +232,36 @@ async def test_a_soft_deleted_share_leaves_nothing_when_its_retention_ends(store
         await run.collect()  # a day later
         assert await run.stored(FileEntry) != []
         assert await run.stored(FormerFileEntry) != []
+        await run.check_nothing_is_left()
+
+
+def putting(record: Record) -> Callable[[Transaction], None]:
+    return lambda tx: tx.put(record)
+
+
+@pytest.mark.parametrize("has_view", [False, True])
+async def test_a_file_keeps_its_content_while_it_lives_and_no_longer(
+    store: Store, monkeypatch: pytest.MonkeyPatch, has_view: bool
+) -> None:
+    """`has_view`: the content has a view of its own, as in stores that were written before step 8 of the schema."""
+    monkeypatch.setattr(pacing, "PAUSE_FACTOR", 0.0)
+    async with files_on(store) as files:
+        run = Run(files, random.Random(0))
+        for name in ("kept", "deleted"):
+            entry = await files.put(name, b"x" * 200)
+            view = ContentView(content_id=entry.content_id, view=CURRENT_VIEW, scope=path(name).scope, group=entry.tree_id)
+            if has_view:
+                await files.ctx.engine.write([view.scope], putting(view))
+        taken = await files.snapshot()
+        for name in ("kept", "deleted"):
+            await files.write(name, 100, b"y" * 50)
+        await files.delete("deleted")
+        await run.collect()
+        for name in ("kept", "deleted"):
+            assert await files.get(name, taken) == b"x" * 200
+        await files.delete_snapshot(taken)
+        await run.collect()
+        assert await files.get("kept") == b"x" * 100 + b"y" * 50 + b"x" * 50
+        assert {row.content_id for row in await run.stored(Interval)} == {(await files.entry("kept")).content_id}
+        await run.delete_share()
         await run.check_nothing_is_left()

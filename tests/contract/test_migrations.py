@@ -6,8 +6,9 @@ import pytest
 
 from tests.contract.stores import PostgresStore, SqliteStore, Store, opened
 from verditer.core.records.container import Tombstone
+from verditer.core.records.content import InlineInterval
 from verditer.core.records.queue import MessageCount
-from verditer.core.records.record import span_of
+from verditer.core.records.record import EVERY_KEY, span_of
 from verditer.core.records.table import Entity
 from verditer.partition.engine import MemberBetween
 
@@ -87,6 +88,20 @@ async def test_counts_of_messages_of_step_four_are_records_after_step_five(kept_
         async with opened(store) as engine:
             found = await engine.read(("jobs",), lambda tx: list(tx.scan(MessageCount, span_of(queue_id))))
             assert found == [MessageCount(queue_id=queue_id, lane=0, count=count)]
+
+
+async def test_the_index_of_step_seven_loses_the_first_intervals_of_each_content(kept_store: Store) -> None:
+    store = kept_store
+    assert isinstance(store, SqliteStore | PostgresStore)
+    starts = [0, 1, (4 << 20) - 1, 4 << 20, 5 << 40]
+    index = [InlineInterval(content_id=content, start=start, length=7) for content in (3, 2**62) for start in starts]
+    async with opened(store) as engine:
+        await engine.write([("jobs",)], lambda tx: tx.put(*index))
+    store.set_schema_version(7)
+    for _ in range(2):
+        async with opened(store) as engine:
+            found = await engine.read(("jobs",), lambda tx: list(tx.scan(InlineInterval, EVERY_KEY)))
+            assert found == [row for row in index if row.start >= 4 << 20]
 
 
 def undo_step_four(store: SqliteStore | PostgresStore) -> None:

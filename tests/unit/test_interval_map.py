@@ -5,14 +5,15 @@ from collections.abc import Callable
 from typing import TypeVar
 
 import msgspec
+import pytest
 
-from verditer.core.records.content import ExtentReferences, Garbage, Interval
+from verditer.core.records.content import ExtentReferences, Garbage, InlineInterval, Interval
 from verditer.core.records.lifecycle import ExtentId
 from verditer.core.records.record import Span, span_of
 from verditer.partition.engine import Transaction
 from verditer.partition.sqlite.engine import SqliteEngine
 from verditer.services.content.content import ContentState
-from verditer.services.content.interval_rows import clip
+from verditer.services.content.interval_rows import UNINDEXED_BYTES, clip
 from verditer.services.content.intervals import (
     inline_intervals,
     move_to_extent,
@@ -54,18 +55,25 @@ def shown(tx: Transaction, content: ContentState) -> list[tuple[int, bytes | tup
     return [(row.start, row.data if row.extent is None else (row.offset, row.length)) for row in rows]
 
 
-def test_an_interval_that_was_written_again_is_not_moved() -> None:
+@pytest.mark.parametrize("first", [0, UNINDEXED_BYTES - 3, UNINDEXED_BYTES])
+def test_an_interval_that_was_written_again_is_not_moved(first: int) -> None:
+    """Whether the index names all of the intervals, some or none."""
+
     def body(tx: Transaction) -> None:
-        content = new_content(tx)
+        content = msgspec.structs.replace(new_content(tx), size=first + 100)
         for start, data in ((0, b"aa"), (2, b"bb"), (4, b"cc"), (6, b"dd"), (10, b"ee")):
-            content = written(tx, content, start, data)
+            content = written(tx, content, first + start, data)
         small = inline_intervals(tx, 1)
-        content = written(tx, content, 2, b"BB")  # as long as the previous one, and in the same epoch
+        assert [interval.data for interval in small] == [b"aa", b"bb", b"cc", b"dd", b"ee"]
+        content = written(tx, content, first + 2, b"BB")  # as long as the previous one, and in the same epoch
         content = msgspec.structs.replace(content, intervals=move_to_extent(tx, content, small, EXTENT))
-        assert shown(tx, content) == [(0, (0, 2)), (2, b"BB"), (4, (4, 4)), (10, (8, 2))]
+        found = [(start - first, what) for start, what in shown(tx, content)]
+        assert found == [(0, (0, 2)), (2, b"BB"), (4, (4, 4)), (10, (8, 2))]
         assert content.intervals is not None
         assert content.intervals.inline_bytes == 2
         assert [interval.data for interval in inline_intervals(tx, 1)] == [b"BB"]
+        indexed = [row.start - first for row in tx.scan(InlineInterval, span_of(1))]
+        assert indexed == ([2] if first + 2 >= UNINDEXED_BYTES else [])
         use = tx.get(ExtentReferences, 1, EXTENT)
         assert use is not None
         assert use.count == 3

@@ -143,7 +143,8 @@ class FormerInterval(Interval, tag=1, frozen=True, kw_only=True):
 
 
 class InlineInterval(Record, tag=1, frozen=True, kw_only=True):
-    """Index entry: the interval at `start` keeps its bytes in its row. Compaction finds these without reading the others."""
+    """Index entry: the interval at `start` keeps its bytes in its row. Compaction finds these without reading the others.
+    Intervals that start in the first `UNINDEXED_BYTES` of a content have none."""
 
     TABLE = "small_piece"
     KEY = ("content_id", "start")
@@ -155,7 +156,8 @@ class InlineInterval(Record, tag=1, frozen=True, kw_only=True):
 
 
 class ContentView(Record, tag=1, frozen=True, kw_only=True):
-    """A record sees this content as it was at `view`. `scope` is the lock under which the intervals change."""
+    """A record sees this content as it was at `view`. `scope` is the lock under which the intervals change. The live record of a
+    content in a group has no view of its own: it is live until there is a `ContentEnd`."""
 
     TABLE = "content_view"
     KEY = ("content_id", "view")
@@ -175,7 +177,7 @@ class ClosedContentView(ContentView, tag=1, frozen=True, kw_only=True):
 
 
 class ContentEnd(Record, tag=1, frozen=True, kw_only=True):
-    """The content has no live owner since this epoch of its group: later views of the group do not see its intervals."""
+    """The content of a group has no live owner since this epoch: later views of the group do not see its intervals."""
 
     TABLE = "content_end"
     KEY = ("content_id",)

@@ -16,6 +16,7 @@ from verditer.partition.migrations import (
     s0005_message_counts,
     s0006_volatile_opens,
     s0007_rare_properties,
+    s0008_file_contents,
 )
 from verditer.partition.migrations.dialect import POSTGRES, SQLITE, Dialect, large_index
 
@@ -33,6 +34,7 @@ STEPS: tuple[tuple[int, MigrationStep], ...] = (
     (5, s0005_message_counts.statements),
     (6, s0006_volatile_opens.statements),
     (7, s0007_rare_properties.statements),
+    (8, s0008_file_contents.statements),
 )
 # fmt: on
 

@@ -5,11 +5,11 @@ record. `intervals.py` explains the model.
 """
 
 from bisect import bisect_right
-from collections import Counter
 from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from verditer.core.limits import MIB
 from verditer.core.records.content import (
     ContentView,
     ExtentReferences,
@@ -26,6 +26,7 @@ from verditer.partition.engine import Order, Transaction
 
 replace = msgspec.structs.replace
 SHORT_RANGE = 1 << 20  # bytes: a longer range seldom lies within one interval
+UNINDEXED_BYTES = 4 * MIB  # at the start of a content: a small content has no index, and a large one little to read without it
 
 
 class IntervalRows:
@@ -36,7 +37,7 @@ class IntervalRows:
         self._tx = tx
         self._content_id = content_id
         self._group = group
-        self._references: Counter[ExtentId] = Counter()
+        self._references: dict[ExtentId, int] = {}
         self.inline_bytes = 0  # how many more bytes than before are in current rows
         self.end = 0  # of the last current row that was added
         self._removed: dict[int, Interval] = {}  # current rows by their start, not deleted yet
@@ -44,17 +45,20 @@ class IntervalRows:
     def put(self, row: Interval) -> None:
         self._tx.put(row)
         if row.extent is not None:
-            self._references[row.extent] += 1
+            self._references[row.extent] = self._references.get(row.extent, 0) + 1
         if type(row) is not Interval:
             return
         self.end = max(self.end, row.end)
-        self._put_index(row, self._removed.pop(row.start, None))
+        if row.data:
+            self.inline_bytes += row.length
+        former = self._removed.pop(row.start, None)
+        if row.start >= UNINDEXED_BYTES:
+            self._put_index(row, former)
 
     def _put_index(self, row: Interval, former: Interval | None) -> None:
         """`former` had the same key, and its entry in the index is still there."""
         was_inline = former is not None and bool(former.data)
         if row.data:
-            self.inline_bytes += row.length
             if not was_inline or former is None or former.length != row.length:
                 self._tx.put(InlineInterval(content_id=row.content_id, start=row.start, length=row.length))
         elif was_inline:
@@ -62,7 +66,7 @@ class IntervalRows:
 
     def remove(self, row: Interval) -> None:
         if row.extent is not None:
-            self._references[row.extent] -= 1
+            self._references[row.extent] = self._references.get(row.extent, 0) - 1
         if type(row) is not Interval:
             self._tx.delete(type(row), *row.key_parts())
             return
@@ -88,7 +92,7 @@ class IntervalRows:
         """An extent that no interval of this content is in any more becomes garbage."""
         for row in self._removed.values():
             self._tx.delete(Interval, row.content_id, row.start)
-            if row.data:
+            if row.data and row.start >= UNINDEXED_BYTES:
                 self._tx.delete(InlineInterval, row.content_id, row.start)
         self._removed.clear()
         for extent, change in self._references.items():

@@ -27,11 +27,19 @@ from operator import attrgetter
 import msgspec
 
 from verditer.core.limits import MIB
-from verditer.core.records.content import ContentView, FormerInterval, InlineInterval, Interval, IntervalMap, SharedContent
+from verditer.core.records.content import (
+    ContentView,
+    ExtentReferences,
+    FormerInterval,
+    InlineInterval,
+    Interval,
+    IntervalMap,
+    SharedContent,
+)
 from verditer.core.records.record import Span, key_of, span_of
 from verditer.partition.engine import Scope, Transaction
 from verditer.services.content.content import Content
-from verditer.services.content.interval_rows import IntervalRows, current_intervals
+from verditer.services.content.interval_rows import UNINDEXED_BYTES, IntervalRows, current_intervals
 from verditer.stream.intake import Received
 
 replace = msgspec.structs.replace
@@ -43,8 +51,10 @@ _by_start = attrgetter("start")
 
 
 def new_interval_map(tx: Transaction, content_id: int, scope: Scope, *, group: int | None = None, epoch: int = 0) -> IntervalMap:
-    """An empty content, for a record that the same transaction puts. `scope` is the lock under which the record changes."""
-    tx.put(ContentView(content_id=content_id, view=CURRENT_VIEW, scope=scope, group=group))
+    """An empty content, for a record that the same transaction puts. `scope` is the lock under which the record changes. A
+    content of a group is live until its `ContentEnd`, so it has no view of its own."""
+    if group is None:
+        tx.put(ContentView(content_id=content_id, view=CURRENT_VIEW, scope=scope))
     return IntervalMap(epoch=epoch, view=CURRENT_VIEW, group=group, end=0)
 
 
@@ -74,18 +84,17 @@ def write_interval(tx: Transaction, content: Content, start: int, received: Rece
     """Overwrite a range. Like every change here it returns the interval map that the owning record has to store."""
     assert received.size <= MAX_INTERVAL_BYTES
     intervals = interval_map_of(content)
+    if intervals.end is not None and start >= intervals.end:
+        return _put_behind(tx, intervals, _interval(content, start, received))
     changes = IntervalRows(tx, content.content_id, intervals.group)
-    if intervals.end is None or start < intervals.end:  # behind the end there is nothing to look for
-        changes.clear(start, start + received.size, intervals.epoch)
+    changes.clear(start, start + received.size, intervals.epoch)
     changes.put(_interval(content, start, received))
     return _settled(intervals, changes)
 
 
 def append_interval(tx: Transaction, content: Content, received: Received) -> IntervalMap:
     """Write at the end of the content, where no interval is. Appended bytes are never overwritten, so there is no limit."""
-    changes = IntervalRows(tx, content.content_id)
-    changes.put(_interval(content, content.size, received))
-    return _settled(interval_map_of(content), changes)
+    return _put_behind(tx, interval_map_of(content), _interval(content, content.size, received))
 
 
 def clear_range(tx: Transaction, content: Content, start: int, end: int, *, marked: bool = False) -> IntervalMap:
@@ -114,7 +123,10 @@ def move_to_extent(tx: Transaction, content: Content, inline: Sequence[Interval]
 
 def inline_intervals(tx: Transaction, content_id: int) -> list[Interval]:
     """The current intervals that have their bytes in their rows, in order."""
-    return _intervals_at(tx, [*tx.scan(InlineInterval, span_of(content_id))])
+    unindexed = Span(key_of(content_id), key_of(content_id, UNINDEXED_BYTES))
+    found = [row for row in tx.scan(Interval, unindexed) if row.data]
+    indexed = span_of(content_id).starting(unindexed.high)
+    return found + _intervals_at(tx, [*tx.scan(InlineInterval, indexed)])
 
 
 def visible_intervals(tx: Transaction, content: Content, start: int, end: int) -> Iterator[Interval]:
@@ -142,6 +154,17 @@ def spans(rows: Iterable[Interval], start: int, end: int) -> Iterator[tuple[int,
 def interval_map_of(content: Content) -> IntervalMap:
     assert content.intervals is not None, "invariant 5: contents that are written in place are made of intervals"
     return content.intervals
+
+
+def _put_behind(tx: Transaction, intervals: IntervalMap, row: Interval) -> IntervalMap:
+    """Add an interval behind all others, where nothing has to be looked for. If it has an extent, no other interval is in it."""
+    tx.put(row)
+    if row.extent is not None:
+        tx.put(ExtentReferences(content_id=row.content_id, extent=row.extent, count=1))
+    elif row.start >= UNINDEXED_BYTES:
+        tx.put(InlineInterval(content_id=row.content_id, start=row.start, length=row.length))
+    end = None if intervals.end is None else row.end
+    return replace(intervals, inline_bytes=intervals.inline_bytes + len(row.data), end=end)
 
 
 def _settled(intervals: IntervalMap, changes: IntervalRows) -> IntervalMap:

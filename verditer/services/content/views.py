@@ -15,7 +15,7 @@ from verditer.core.records.content import (
     SharedContent,
 )
 from verditer.core.records.record import span_of
-from verditer.partition.engine import Transaction
+from verditer.partition.engine import Scope, Transaction
 from verditer.services.content.content import Content
 from verditer.services.content.interval_rows import IntervalRows, current_intervals, is_seen, view_ticks
 from verditer.services.content.intervals import CURRENT_VIEW, interval_map_of
@@ -25,6 +25,8 @@ replace = msgspec.structs.replace
 SweepPosition = tuple[type[Interval], bytes]
 """How far a sweep has come: the record class of the intervals, and the key of the last one examined."""
 SWEEP_START: SweepPosition = (Interval, b"")
+NO_WRITERS: Scope = ("jobs", "content")
+"""The lock for the sweep of a content without a live record: no request writes it."""
 
 
 def open_view(tx: Transaction, content: Content, tick: int) -> tuple[IntervalMap, IntervalMap]:
@@ -42,30 +44,30 @@ def join_group(tx: Transaction, content: Content, *, group: int, epoch: int) -> 
     if intervals.epoch != epoch:
         for row in list(current_intervals(tx, content.content_id, 0, content.size)):
             tx.put(replace(row, epoch=epoch))
-    own = tx.get(ContentView, content.content_id, intervals.view)
-    assert own is not None, "invariant 5: a record sees its content through a view"
-    tx.put(replace(own, group=group))
+    tx.delete(ContentView, content.content_id, intervals.view)
     return replace(intervals, epoch=epoch, group=group)
 
 
 def close_view(tx: Transaction, content: Content, *, ended: int | None = None) -> None:
     """The owning record is being deleted. The collector calls `sweep` later for the intervals that only this view sees.
 
-    `ended` is the present epoch of the group whose views see the content besides.
+    `ended` is the present epoch of the group whose views see the content besides. None: the whole group goes.
     """
-    view = tx.get(ContentView, content.content_id, interval_map_of(content).view)
+    content_id, intervals = content.content_id, interval_map_of(content)
+    view = tx.get(ContentView, content_id, intervals.view)
     if view is not None:
-        tx.delete(ContentView, view.content_id, view.view)
-        tx.put(ClosedContentView(content_id=view.content_id, view=view.view, scope=view.scope, group=view.group))
-        if ended is not None:
-            tx.put(ContentEnd(content_id=view.content_id, epoch=ended))
+        tx.delete(ContentView, content_id, view.view)
+        tx.put(ClosedContentView(content_id=content_id, view=view.view, scope=view.scope, group=view.group))
+    elif intervals.group is not None:
+        tx.put(ClosedContentView(content_id=content_id, view=intervals.view, scope=NO_WRITERS, group=intervals.group))
+    if intervals.group is not None:
+        tx.put(ContentEnd(content_id=content_id, epoch=CURRENT_VIEW if ended is None else ended))
 
 
-def sweep_former_content(tx: Transaction, content: Content) -> None:
-    """A former state of a record is removed: have the intervals removed that only snapshots of that state saw."""
+def sweep_former_content(tx: Transaction, content: Content, scope: Scope = NO_WRITERS) -> None:
+    """A former state of a record is removed: have the intervals removed that only snapshots of that state saw. `scope` is the
+    lock under which the live record changes, if there may be one."""
     intervals = interval_map_of(content)
-    live = tx.get(ContentView, content.content_id, CURRENT_VIEW)
-    scope = live.scope if live is not None else ("jobs", "content")  # without a live record no request writes the content
     tx.put(ClosedContentView(content_id=content.content_id, view=intervals.view, scope=scope, group=intervals.group))
 
 
@@ -73,6 +75,8 @@ def sweep(tx: Transaction, closed: ClosedContentView, after: SweepPosition, limi
     """Examine up to `limit` intervals and remove those that no view sees. Returns the next position, or None at the end."""
     views = view_ticks(tx, closed.content_id, closed.group)
     end = tx.get(ContentEnd, closed.content_id) if closed.group is not None else None
+    if closed.group is not None and end is None:
+        views.append(CURRENT_VIEW)  # of the live record
     current_until = CURRENT_VIEW if end is None else end.epoch
     kind, key = after
     span = span_of(closed.content_id)

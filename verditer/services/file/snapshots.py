@@ -14,10 +14,10 @@ from verditer.core.records.content import ContentView
 from verditer.core.records.file import ClosedShareView, FormerFileEntry, ShareSnapshot
 from verditer.core.records.record import Span, span_of
 from verditer.partition.engine import Transaction
+from verditer.services.content.views import sweep_former_content
 from verditer.services.context import Context
 from verditer.services.file.answers import SnapshotTaken
 from verditer.services.file.current import ShareViews, require_share
-from verditer.services.removal import remove
 
 
 class SnapshotShare(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,7 +54,9 @@ def sweep_share_view(tx: Transaction, closed: ClosedShareView, span: Span, limit
     rows = list(tx.scan(FormerFileEntry, span, limit=limit))
     for row in rows:
         if not views.sees(tx, row.epoch, row.died):
-            remove(tx, row)
+            if row.intervals is not None:  # directories have no content
+                sweep_former_content(tx, row, closed.scope)
+            tx.delete(FormerFileEntry, *row.key_parts())
     if len(rows) == limit:
         return span.after(rows[-1].key())
     tx.delete(ClosedShareView, closed.share_id, closed.view)
