@@ -6,6 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.contract.stores import Store, opened
+from verditer.core.records.file import ShareUsage
 from verditer.core.records.file_open import FileLock, FileOpen
 from verditer.core.records.queue import MessageCount
 from verditer.core.records.record import key_of, span_of
@@ -71,6 +72,30 @@ async def test_deleting_a_counter_deletes_what_was_counted_in_the_same_commit(st
         assert await together(engine, add(5), delete, add(1)) == [5, None, 1]
         assert await engine.write([SCOPE], delete_all) == (2, 7)
         assert await engine.read(SCOPE, scanned) == {0: 7}
+
+
+async def test_counters_that_are_read_together_are_as_the_writes_before_have_left_them(store: Store) -> None:
+    def put(lane: int, size: int) -> Callable[[Transaction], int]:
+        def body(tx: Transaction) -> int:
+            tx.put(ShareUsage(share_id=1, lane=lane, size_bytes=size))
+            return size
+
+        return body
+
+    def sizes(tx: Transaction) -> list[int | None]:
+        found = [tx.get(ShareUsage, 1, lane) for lane in range(4)]
+        return [None if each is None else each.size_bytes for each in found]
+
+    def delete(tx: Transaction) -> None:
+        tx.delete(ShareUsage, 1, 1)
+
+    async with opened(store) as engine:
+        await engine.write([SCOPE], put(0, 5))
+        await engine.write([SCOPE], put(1, 7))
+        results = await together(engine, put(1, 8), sizes, put(2, 9), sizes, failing(put(0, 1)), delete, sizes)
+        assert results[:4] == [8, [5, 8, None, None], 9, [5, 8, 9, None]]
+        assert results[5:] == [None, [5, None, 9, None]]
+        assert await engine.read(SCOPE, sizes) == [5, None, 9, None]
 
 
 def handle(number: int) -> FileOpen:

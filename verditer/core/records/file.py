@@ -101,6 +101,7 @@ class ShareUsage(Record, tag=1, frozen=True, kw_only=True):
     TABLE = "share_usage"
     KEY = ("share_id", "lane")
     IS_COUNTER = True
+    IS_READ_TOGETHER = True
     LIFECYCLE = Lifecycle(parent=Share, extents=None, owns=(), expiry=None, reset=Reset.REMOVED)
 
     share_id: int

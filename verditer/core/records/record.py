@@ -34,6 +34,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     IS_COUNTER: ClassVar[bool] = False  # a number that many writes change: an engine may store it once for those of one commit
     IS_SELDOM_STORED: ClassVar[bool] = False  # many requests look for such records, and most of the time there is none at all
     IS_SHARED: ClassVar[bool] = False  # many requests ask the same. Derived for the classes above; others may declare it
+    # The records that differ in the last part of their key only are few, and requests ask for all of them. The class is shared.
+    IS_READ_TOGETHER: ClassVar[bool] = False
     ADDED: ClassVar[tuple[str, ...]] = ()  # fields with defaults that rows with the tag before this one do not have
     # The name of the first field, if that is a JSON object whose members the conditions of a scan may name. An engine may add a
     # space behind the object.

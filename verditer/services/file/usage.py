@@ -8,6 +8,9 @@ several nodes that grow in the same moment may exceed the quota, as none of thei
 
 import os
 import random
+from collections.abc import Callable
+from itertools import repeat
+from operator import attrgetter
 
 from verditer.core.errors import Code, StorageError
 from verditer.core.records.file import Share, ShareUsage
@@ -15,6 +18,7 @@ from verditer.partition.engine import Transaction
 
 LANES = 8
 GIB = 1 << 30
+_size: Callable[[ShareUsage], int] = attrgetter("size_bytes")
 _first_lane = random.getrandbits(32)
 
 
@@ -28,8 +32,8 @@ def new_usage(share_id: int) -> list[ShareUsage]:
 
 
 def usage_of(tx: Transaction, share_id: int) -> int:
-    lanes = [tx.get(ShareUsage, share_id, lane) for lane in range(LANES)]
-    return sum([each.size_bytes for each in lanes if each is not None])
+    lanes = map(tx.get, repeat(ShareUsage), repeat(share_id), range(LANES))
+    return sum(map(_size, filter(None, lanes)))
 
 
 def add_usage(tx: Transaction, share_id: int, change: int) -> None:
