@@ -62,7 +62,10 @@ def _file_path(
     entries = split_path(
         path,
         is_directory=is_directory,
-        allow_trailing_dot=headers.get(allow_trailing_dot, "").lower() == "true",
+        allow_trailing_dot=allow_trailing_dot in headers and headers[allow_trailing_dot].lower() == "true",
         allow_noncharacters=headers.get("x-ms-version", _NONCHARACTERS_SINCE) >= _NONCHARACTERS_SINCE,
     )
-    return FilePath(account, share, tuple(entry.name for entry in entries), tuple(entry.folded for entry in entries))
+    if not entries:
+        return FilePath(account, share, (), ())
+    names, folded = zip(*entries, strict=True)
+    return FilePath(account, share, names, folded)

@@ -15,6 +15,7 @@ from verditer.core.limits import MAX_PAGE, MAX_PAGE_RANGES
 from verditer.rest.wire_errors import invalid_header, invalid_query, query_out_of_range, unsupported_header
 
 _RANGE = re.compile(r"bytes=([0-9]{1,19})-([0-9]{0,19})")
+_NUMBER = re.compile("[0-9]{1,19}")
 QUEUE_INCLUDES = frozenset({"metadata"})
 _INT32 = range(-(2**31), 2**31)
 
@@ -71,9 +72,9 @@ def page_range(name: str, value: str) -> tuple[int, int]:
 
 def number(name: str, value: str) -> int:
     """A whole number of 63 bits in a header: sizes, positions, sequence numbers."""
-    if re.fullmatch(r"[0-9]{1,19}", value) is None or int(value) >= 2**63:
+    if _NUMBER.fullmatch(value) is None or (found := int(value)) >= 2**63:
         raise invalid_header(name, value)
-    return int(value)
+    return found
 
 
 def unsupported(name: str, value: str) -> NoReturn:

@@ -45,7 +45,7 @@ def split_path(
     components = path.split("/")
     if len(components) - (not is_directory) > MAX_SUBDIRECTORIES:
         raise StorageError(Code.InvalidFileOrDirectoryPathName, message=_TOO_DEEP)
-    names = tuple(entry_name(part, allow_trailing_dot, allow_noncharacters) for part in components)
+    names = tuple([entry_name(part, allow_trailing_dot, allow_noncharacters) for part in components])
     may_be_long = 2 * len(path) > MAX_PATH_UNITS  # a character has one or two units
     if may_be_long and sum(utf16_units(entry.name) + 1 for entry in names) - 1 > MAX_PATH_UNITS:
         raise StorageError(Code.InvalidFileOrDirectoryPathName)

@@ -38,6 +38,9 @@ class GivenTimes(msgspec.Struct, frozen=True, kw_only=True):
     change: GivenTime | None = None
 
 
+NONE_GIVEN = GivenTimes()
+
+
 class TimeOperation(Enum):
     """One row per operation: what happens to a creation, last write and change time that is not given."""
 
@@ -80,6 +83,8 @@ def resolve_times(
         times = previous if effect is Effect.KEEP else source if effect is Effect.SOURCE else None
         return now if times is None else getattr(times, field)
 
+    if previous is None and source is None and given == NONE_GIVEN:
+        return FileTimes(creation=now, last_write=now, change=now)
     creation, last_write, change = operation.defaults
     return FileTimes(
         creation=resolve("creation", creation), last_write=resolve("last_write", last_write), change=resolve("change", change)

@@ -157,9 +157,9 @@ def current_intervals(tx: Transaction, content_id: int, start: int, end: int) ->
 
 def clip(row: Interval, start: int, end: int) -> Interval:
     """The part of an interval that lies within a range."""
-    low, high = max(row.start, start), min(row.end, end)
-    if (low, high) == (row.start, row.end):
+    if start <= row.start and row.end <= end:
         return row
+    low, high = max(row.start, start), min(row.end, end)
     skipped = low - row.start
     if row.extent is None:
         return replace(row, start=low, length=high - low, data=row.data[skipped : high - row.start])

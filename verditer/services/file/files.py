@@ -114,13 +114,13 @@ def _create(tx: Transaction, target: FilePath, request: CreateFile, guard: Guard
         is_directory=False,
         epoch=located.tree.epoch,
         etag=tick,
+        **properties,
         metadata=request.metadata,
         size=request.size,
         content_id=tick,
         intervals=new_content(tx, located.share, tick),
-        lease=guard.lease_after(before, tx.now),
         **_http_fields(request),
-        **properties,
+        lease=guard.lease_after(before, tx.now),
     )
     if received.size:
         entry = replace(entry, intervals=write_interval(tx, entry, 0, received))

@@ -46,26 +46,28 @@ class OplockBreakNeeded(Exception):
         self.breaks = breaks
 
 
-async def read(ctx: Context, scope: Scope, body: Callable[[Transaction], T], *, long: bool = False) -> T:
+def read(ctx: Context, scope: Scope, body: Callable[[Transaction], T], *, long: bool = False) -> Awaitable[T]:
     """As `engine.read`, for an operation of REST on files."""
-    return await after_breaks(ctx, [scope], lambda: ctx.engine.read(scope, body, long=long), REST_WAIT_TICKS)
+    return after_breaks(ctx, [scope], lambda: ctx.engine.read(scope, body, long=long), REST_WAIT_TICKS)
 
 
-async def write(ctx: Context, scopes: Sequence[Scope], body: Callable[[Transaction], T]) -> T:
+def write(ctx: Context, scopes: Sequence[Scope], body: Callable[[Transaction], T]) -> Awaitable[T]:
     """As `engine.write`, for an operation of REST on files."""
-    return await after_breaks(ctx, scopes, lambda: ctx.engine.write(scopes, body), REST_WAIT_TICKS)
+    return after_breaks(ctx, scopes, lambda: ctx.engine.write(scopes, body), REST_WAIT_TICKS)
 
 
-async def write_received(
+def write_received(
     ctx: Context, scope: Scope, work: ActiveOperation, received: Received, body: Callable[[Transaction], T]
-) -> T:
+) -> Awaitable[T]:
     """As `receiving.write_received`, for an operation of REST on files."""
-    return await after_breaks(ctx, [scope], lambda: receiving.write_received(ctx, scope, work, received, body), REST_WAIT_TICKS)
+    if received.extent is None:
+        return write(ctx, [scope], body)
+    return after_breaks(ctx, [scope], lambda: receiving.write_received(ctx, scope, work, received, body), REST_WAIT_TICKS)
 
 
-async def write_during(ctx: Context, scope: Scope, work: ActiveOperation, body: Callable[[Transaction], T]) -> T:
+def write_during(ctx: Context, scope: Scope, work: ActiveOperation, body: Callable[[Transaction], T]) -> Awaitable[T]:
     """As `work.write`, for an operation of REST on files."""
-    return await after_breaks(ctx, [scope], lambda: work.write(ctx.engine, scope, body), REST_WAIT_TICKS)
+    return after_breaks(ctx, [scope], lambda: work.write(ctx.engine, scope, body), REST_WAIT_TICKS)
 
 
 async def after_breaks(

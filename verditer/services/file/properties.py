@@ -187,7 +187,8 @@ def _times(
     is_resized: bool = False,
 ) -> dict[str, Any]:
     given = GivenTimes(creation=request.creation_time, last_write=request.last_write_time, change=request.change_time)
-    previous, copied = (None if one is None else _times_of(one) for one in (entry, source))
+    previous = None if entry is None else _times_of(entry)
+    copied = None if source is None else _times_of(source)
     times = resolve_times(operation, given, now, previous=previous, source=copied, is_resized=is_resized)
     return {"created": times.creation, "written": times.last_write, "changed": times.change}
 
