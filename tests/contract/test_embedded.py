@@ -129,7 +129,7 @@ async def test_the_loop_goes_on_while_many_slow_bodies_wait(embedded: SqliteStor
 
 
 @pytest.mark.parametrize(("gathered", "commits"), [(FULL_BATCH, 1), (4, 3)])
-async def test_bodies_that_come_turn_after_turn_share_a_commit_up_to_a_bound(
+async def test_bodies_that_come_in_successive_iterations_share_a_commit_up_to_a_bound(
     embedded: SqliteStore, monkeypatch: pytest.MonkeyPatch, gathered: int, commits: int
 ) -> None:
     monkeypatch.setattr(group_commit, "FULL_BATCH", gathered)
@@ -167,7 +167,7 @@ async def test_of_those_who_share_a_commit_only_the_one_the_disk_has_no_room_for
         assert [await count_of(engine, space) for space in (1, 3, 4)] == [0, 1, 1]
 
 
-async def test_a_read_of_the_same_turn_of_the_loop_sees_what_was_acknowledged_before_it(
+async def test_a_read_in_the_same_iteration_of_the_loop_sees_what_was_acknowledged_before_it(
     embedded: SqliteStore,
 ) -> None:  # contract G1
     async with opened(embedded) as engine:

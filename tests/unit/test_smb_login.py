@@ -112,13 +112,13 @@ def test_attributes_that_do_not_fit_are_malformed() -> None:
         acceptor.step(bytes(message))
 
 
-def test_messages_out_of_turn_are_refused() -> None:
+def test_messages_out_of_order_are_refused() -> None:
     first = _client(protocol="ntlm").step() or b""
     acceptor = LoginAcceptor(ACCOUNTS, "SERVER", 0)
     acceptor.step(first)
-    with pytest.raises(LoginError, match="turn"):
+    with pytest.raises(LoginError, match="order"):
         acceptor.step(first)
-    with pytest.raises(LoginError, match="turn"):
+    with pytest.raises(LoginError, match="order"):
         LoginAcceptor(ACCOUNTS, "SERVER", 0).step(first[:8] + b"\3" + first[9:])
 
 

@@ -185,7 +185,7 @@ class Code(Enum):
     NotADirectory                       = CONFLICT, "The specified entry is a file."
     IsADirectory                        = CONFLICT, "The specified entry is a directory."
     TooManyHandles                      = CONFLICT, "The file or directory has too many open handles."
-    ByteRangeNotGranted                 = CONFLICT, "A byte-range lock is in the way of another."
+    ByteRangeNotGranted                 = CONFLICT, "A byte-range lock conflicts with another."
     ByteRangeNotLocked                  = CONFLICT, "The handle does not hold a lock on exactly this byte range."
     InvalidByteRange                    = INVALID, "A byte range ends beyond the largest offset."
     FileTooLarge                        = INVALID, "The file would be larger than the largest file."

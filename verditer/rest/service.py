@@ -47,6 +47,7 @@ class ServiceSas:
 
     layouts: Layouts
     resource: Callable[[Address, str], SignedResource]  # (address, sr)
+    fields_of_path: Callable[[str], dict[str, str]]  # the fields by which a new token says what it is for
     kinds: Mapping[str, ResourceKind] = field(default_factory=dict)  # by sr; empty where a token reaches whatever it names
     overrides: bool = False  # rscc, rscd, rsce, rscl and rsct replace headers of the answer
     entities: Callable[[SignedResource], EntityReach] | None = None  # the entities that the token is limited to

@@ -123,7 +123,7 @@ class Chain:
             session_id=call.session.session_id,
         )
         connection.send([interim, build_error()], self.sealed)
-        asyncio.get_running_loop().call_soon(connection.take_frames)  # this chain no longer stands in the way of others
+        asyncio.get_running_loop().call_soon(connection.take_frames)  # this chain no longer blocks others
 
     def _send_answers(self) -> None:
         """Send what has been answered so far, as one frame."""

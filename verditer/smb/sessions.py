@@ -52,7 +52,7 @@ class Session:
     signing: "Signing | None" = None
     sealing: "Sealing | None" = None
     requires_encryption: bool = False
-    is_anonymous: bool = False  # it has logged in again as nobody: what is open stays, nothing new can be opened
+    is_anonymous: bool = False  # it has logged in again anonymously: what is open stays, nothing new can be opened
     is_sealing: bool = False  # the client encrypts its requests
     trees: dict[int, TreeConnection] = field(default_factory=dict)
     opens: OpenTable = field(default_factory=OpenTable)

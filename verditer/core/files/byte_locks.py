@@ -58,14 +58,14 @@ def is_granted(start: int, length: int, exclusive: bool, handle_id: int, held: I
 
 
 def check_read(start: int, length: int, handle_id: int, held: Iterable[HeldLock]) -> None:
-    """Exclusive locks of other handles are in the way."""
+    """Exclusive locks of other handles conflict."""
     for lock in held:
         if lock.exclusive and lock.handle_id != handle_id and _covers(lock, start, length):
             raise StorageError(Code.FileLockConflict)
 
 
 def check_write(start: int, length: int, handle_id: int, held: Iterable[HeldLock]) -> None:
-    """Locks of other handles are in the way, and shared locks of any handle, also of the one that writes."""
+    """Locks of other handles conflict, and shared locks of any handle, also of the one that writes."""
     for lock in held:
         if not (lock.exclusive and lock.handle_id == handle_id) and _covers(lock, start, length):
             raise StorageError(Code.FileLockConflict)

@@ -1,4 +1,4 @@
-"""Share modes and byte-range locks: which open handles stand in the way of an open or of a REST request.
+"""Share modes and byte-range locks: which open handles conflict with an open or with a REST request.
 
 An open handle has an access (what it may do) and a share mode (what it lets others do). Two opens conflict when one's access is
 not within the other's share mode. A REST request counts as an open that lasts for one transaction (contract F2). Microsoft's
@@ -41,8 +41,8 @@ class OpenHandle(Protocol):
 
 class LockRule(Enum):
     IGNORED = "byte-range locks do not matter"
-    OVERLAPPING = "an exclusive lock on one of the bytes is in the way"
-    ANY = "any lock anywhere in the file is in the way"
+    OVERLAPPING = "an exclusive lock on one of the bytes conflicts"
+    ANY = "any lock anywhere in the file conflicts"
 
 
 class RestAccess(NamedTuple):

@@ -10,6 +10,7 @@ from verditer.rest.address import Address
 from verditer.rest.auth.sas import account_text, check_form, service_texts, signed_resource
 from verditer.rest.auth.signature import sign
 from verditer.rest.service import Service
+from verditer.rest.services import SERVICES
 from verditer.services.account import Account
 
 VERSION = "2022-11-02"
@@ -34,18 +35,14 @@ def make_sas(service: Service, account: Account, wanted: NewSas) -> str:
     if wanted.https_only:
         given["spr"] = "https"
     if not wanted.path:
-        given |= {"ss": "bqtf", "srt": "sco"}
+        given |= {"ss": "".join(each.letter for each in SERVICES), "srt": "sco"}
         text = account_text(_all(given), account.name)
+    elif service.service_sas is None:
+        raise StorageError(Code.InvalidInput)
     else:
-        given |= _resource_fields(service, wanted.path)
+        given |= service.service_sas.fields_of_path(wanted.path)
         text = _service_text(service, account, wanted.path, given)
     return urlencode(given | {"sig": sign(account.keys[0], text).decode()})
-
-
-def _resource_fields(service: Service, path: str) -> dict[str, str]:
-    below = "/" in path
-    kinds = {"blob": {"sr": "b" if below else "c"}, "file": {"sr": "f" if below else "s"}, "table": {"tn": path}}
-    return kinds.get(service.name, {})
 
 
 def _service_text(service: Service, account: Account, path: str, given: dict[str, str]) -> str:

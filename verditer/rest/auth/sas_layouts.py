@@ -109,6 +109,7 @@ BLOB_SAS = ServiceSas(
         ("2020-12-06", "sp st se resource si sip spr sv sr snapshot ses rscc rscd rsce rscl rsct"),
     ),
     resource=_blob_resource,
+    fields_of_path=lambda path: {"sr": "b" if "/" in path else "c"},
     # Before 2018-11-09 `sr` was not signed. A later kind must not become valid by being written into an old token.
     kinds={
         "c": ResourceKind(reach="c"),
@@ -126,6 +127,7 @@ QUEUE_SAS = ServiceSas(
         ("2015-04-05", "sp st se resource si sip spr sv"),
     ),
     resource=_queue_resource,
+    fields_of_path=lambda path: {},
 )
 FILE_SAS = ServiceSas(
     layouts=(
@@ -133,6 +135,7 @@ FILE_SAS = ServiceSas(
         ("2015-04-05", "sp st se resource si sip spr sv rscc rscd rsce rscl rsct"),
     ),
     resource=_file_resource,
+    fields_of_path=lambda path: {"sr": "f" if "/" in path else "s"},
     kinds={"s": ResourceKind(reach="c"), "f": ResourceKind(reach="b")},
     overrides=True,
 )
@@ -142,6 +145,7 @@ TABLE_SAS = ServiceSas(
         ("2015-04-05", "sp st se resource si sip spr sv spk srk epk erk"),
     ),
     resource=_table_resource,
+    fields_of_path=lambda path: {"tn": path},
     entities=_entity_reach,
 )
 

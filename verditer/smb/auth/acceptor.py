@@ -89,7 +89,7 @@ class LoginAcceptor:
             return self._challenged(message)
         if kind == ntlm.AUTHENTICATE and self._challenge:
             return self._authenticated(message, mic)
-        raise LoginError("an NTLM message comes out of turn")
+        raise LoginError("an NTLM message comes out of order")
 
     def _challenged(self, negotiate: bytes) -> LoginStep:
         if len(negotiate) > MAX_KEPT_BYTES:

@@ -135,12 +135,12 @@ def parse_authenticate(message: bytes) -> AuthenticateMessage:
 
 
 def is_anonymous(message: bytes) -> bool:
-    """An AUTHENTICATE message of nobody: without a user and without a response."""
+    """An AUTHENTICATE message of an anonymous client: without a user and without a response."""
     return len(message) >= _AUTHENTICATE_BYTES and not _field(message, 20) and not _field(message, 36)
 
 
 def anonymous_session_key(message: bytes) -> tuple[bytes, int]:
-    """The session key of nobody, which everybody knows, and the flags of the message."""
+    """The session key of an anonymous login, which is no secret, and the flags of the message."""
     flags, key = int.from_bytes(message[60:64], "little"), _field(message, 52)
     return (rc4(bytes(16), key) if flags & NtlmFlags.KEY_EXCHANGE and len(key) == 16 else bytes(16)), flags
 

@@ -130,7 +130,7 @@ def _give_keys(session: Session, session_key: bytes, negotiated: "Negotiated") -
 
 
 async def _logged_in_again(call: Call, session: Session, login: Login, token: bytes) -> Reply:
-    """A session may log in again, as the same account or as nobody. Its keys stay."""
+    """A session may log in again, as the same account or anonymously. Its keys stay."""
     session.is_anonymous = not login.account
     if login.account not in (session.account, ""):
         await end_session(session)
