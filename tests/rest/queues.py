@@ -22,14 +22,14 @@ class QueueClient(Client):
         return super().account_sas(sp, **{"ss": "q", **fields})
 
 
-class Box:
+class QueueBox:
     def __init__(self, client: QueueClient, name: str | None = None) -> None:
         self.client = client
         self.server = client.server
         self.name = name or f"box-{uuid.uuid4().hex[:16]}"
         self.path = f"/{self.name}"
 
-    def create(self, headers: Headers | None = None) -> "Box":
+    def create(self, headers: Headers | None = None) -> "QueueBox":
         assert self.queue("PUT", headers=headers).status == 201
         return self
 

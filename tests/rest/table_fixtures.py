@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.rest.running import Running
-from tests.rest.tables import Box, TableClient
+from tests.rest.tables import TableBox, TableClient
 
 
 @pytest.fixture
@@ -16,5 +16,5 @@ def client(server: Running) -> Iterator[TableClient]:
 
 
 @pytest.fixture
-def box(client: TableClient) -> Box:
-    return Box(client).create()
+def box(client: TableClient) -> TableBox:
+    return TableBox(client).create()

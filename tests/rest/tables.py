@@ -71,13 +71,13 @@ class TableClient(Client):
         return super().account_sas(sp, **{"ss": "t", **fields})
 
 
-class Box:
+class TableBox:
     def __init__(self, client: TableClient, name: str | None = None) -> None:
         self.client = client
         self.server = client.server
-        self.name = name or f"Box{uuid.uuid4().hex[:16]}"
+        self.name = name or f"TableBox{uuid.uuid4().hex[:16]}"
 
-    def create(self) -> "Box":
+    def create(self) -> "TableBox":
         assert self.client.send("POST", "/Tables", body={"TableName": self.name}).status == 201
         return self
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.conftest import watched
 from tests.rest.client import ANONYMOUS, BOM, VERSION
-from tests.rest.queues import Box, QueueClient
+from tests.rest.queues import QueueBox, QueueClient
 from tests.rest.running import ADMIN, Running, running
 from verditer.core.records.container import Tombstone
 from verditer.core.records.queue import Message, Queue
@@ -33,15 +33,15 @@ def client(server: Running) -> Iterator[QueueClient]:
 
 
 @pytest.fixture
-def queue(client: QueueClient) -> Box:
-    return Box(client).create()
+def queue(client: QueueClient) -> QueueBox:
+    return QueueBox(client).create()
 
 
 # Create and delete
 
 
 def test_a_new_queue_is_created_and_the_same_one_again_is_fine(client: QueueClient) -> None:
-    queue = Box(client)
+    queue = QueueBox(client)
     reply = queue.queue("PUT", headers={"x-ms-meta-Colour": "blue"})
     assert (reply.status, reply.body, reply["Content-Length"]) == (201, b"", "0")
     assert reply["x-ms-version"] == VERSION
@@ -76,7 +76,7 @@ def test_names_at_the_limits_are_taken(client: QueueClient, name: str) -> None:
     assert client.send("DELETE", f"/{name}").status == 204
 
 
-def test_a_deleted_queue_takes_its_messages_along_and_may_come_back_empty(queue: Box) -> None:
+def test_a_deleted_queue_takes_its_messages_along_and_may_come_back_empty(queue: QueueBox) -> None:
     queue.put()
     assert queue.queue("DELETE").status == 204
     assert queue.queue("DELETE").answer == (404, "QueueNotFound")
@@ -85,8 +85,8 @@ def test_a_deleted_queue_takes_its_messages_along_and_may_come_back_empty(queue:
     assert (queue.texts(), queue.count()) == ([], 0)
 
 
-def test_the_collector_leaves_nothing_of_deleted_cleared_and_expired_messages(queue: Box) -> None:
-    app, deleted, cleared = queue.server.app, Box(queue.client).create(), Box(queue.client).create()
+def test_the_collector_leaves_nothing_of_deleted_cleared_and_expired_messages(queue: QueueBox) -> None:
+    app, deleted, cleared = queue.server.app, QueueBox(queue.client).create(), QueueBox(queue.client).create()
 
     async def ids() -> list[int]:
         names = [box.name for box in (queue, deleted, cleared)]
@@ -123,7 +123,7 @@ def test_the_collector_leaves_nothing_of_deleted_cleared_and_expired_messages(qu
 # Metadata and count
 
 
-def test_metadata_is_replaced_as_a_whole_and_keeps_its_case(queue: Box) -> None:
+def test_metadata_is_replaced_as_a_whole_and_keeps_its_case(queue: QueueBox) -> None:
     # contract Q3
     assert queue.queue("PUT", "metadata", {"x-ms-meta-One": "1", "x-ms-meta-two": "Zwei"}).status == 204
     for method in ("GET", "HEAD"):
@@ -145,13 +145,13 @@ def test_metadata_is_replaced_as_a_whole_and_keeps_its_case(queue: Box) -> None:
         ({"x-ms-meta-big": "x" * 8190}, "MetadataTooLarge"),
     ],
 )
-def test_metadata_that_breaks_a_rule_is_refused(queue: Box, headers: dict[str, str], code: str) -> None:
+def test_metadata_that_breaks_a_rule_is_refused(queue: QueueBox, headers: dict[str, str], code: str) -> None:
     assert queue.queue("PUT", "metadata", headers).answer == (400, code)
-    assert Box(queue.client).queue("PUT", headers=headers).answer == (400, code)
+    assert QueueBox(queue.client).queue("PUT", headers=headers).answer == (400, code)
     assert queue.queue("GET", "metadata").metadata == {}
 
 
-def test_the_count_includes_hidden_messages_and_is_never_too_low(queue: Box) -> None:
+def test_the_count_includes_hidden_messages_and_is_never_too_low(queue: QueueBox) -> None:
     for _ in range(7):
         queue.put()
     queue.put(query={"visibilitytimeout": "60"})
@@ -171,7 +171,7 @@ def test_queues_are_listed_by_name_page_by_page(client: QueueClient) -> None:
     prefix = f"p{uuid.uuid4().hex[:8]}-"
     names = [f"{prefix}{letter}" for letter in "abcde"]
     for name in reversed(names):
-        Box(client, name).create({"x-ms-meta-last": name[-1]})
+        QueueBox(client, name).create({"x-ms-meta-last": name[-1]})
     found, marker, pages = list[str](), "", 0
     while True:
         reply = client.send("GET", "", {"comp": "list", "prefix": prefix, "maxresults": "2", "marker": marker})
@@ -185,8 +185,8 @@ def test_queues_are_listed_by_name_page_by_page(client: QueueClient) -> None:
 
 def test_a_list_echoes_what_was_asked_and_shows_metadata_on_request(client: QueueClient) -> None:
     prefix = f"p{uuid.uuid4().hex[:8]}-"
-    Box(client, prefix + "a").create({"x-ms-meta-Colour": "a<b"})
-    Box(client, prefix + "b").create()
+    QueueBox(client, prefix + "a").create({"x-ms-meta-Colour": "a<b"})
+    QueueBox(client, prefix + "b").create()
     reply = client.send("GET", "", {"comp": "list", "prefix": prefix, "include": "metadata", "maxresults": "9"})
     base = f"http://127.0.0.1:{client.port}/{client.account}/"
     assert (
@@ -240,7 +240,7 @@ def test_what_is_no_operation_is_refused(
     assert client.send(method, path, query, body=body).answer == answer
 
 
-def test_an_error_has_its_code_in_a_header_and_its_words_in_a_document(queue: Box) -> None:
+def test_an_error_has_its_code_in_a_header_and_its_words_in_a_document(queue: QueueBox) -> None:
     queue.queue("DELETE")
     reply = queue.queue("GET", "metadata", {"x-ms-client-request-id": "mine"})
     assert reply.body.startswith(BOM + b'<?xml version="1.0" encoding="utf-8"?><Error><Code>QueueNotFound</Code><Message>')
@@ -285,7 +285,7 @@ def test_statistics_are_reported_by_the_secondary_endpoint_only(client: QueueCli
 def test_a_reset_account_has_no_queues(tmp_path: Path) -> None:
     with running(tmp_path, in_memory=True) as server:
         client = QueueClient(server)
-        queue = Box(client).create()
+        queue = QueueBox(client).create()
         queue.put()
         admin = http.client.HTTPConnection("127.0.0.1", server.admin_port)
         admin.request("POST", "/control/reset", json.dumps({"account": client.account}), ADMIN)

@@ -5,20 +5,20 @@ import pytest
 from tests.rest.client import Reply
 from tests.rest.history_fixtures import server
 from tests.rest.table_fixtures import box, client
-from tests.rest.tables import Box, TableClient, answers, json_of, refusal
+from tests.rest.tables import TableBox, TableClient, answers, json_of, refusal
 
 __all__ = ["box", "client", "server"]  # fixtures
 
 SAME_TABLE = "{http://schemas.microsoft.com/ado/2007/08/dataservices/metadata}code"
 
 
-def test_shared_key_and_lite_sign_the_table_way(box: Box) -> None:  # T700-T705
+def test_shared_key_and_lite_sign_the_table_way(box: TableBox) -> None:  # T700-T705
     for lite in (False, True):
         assert box.client.send("GET", f"/{box.name}()", {"$top": "1"}, lite=lite).status == 200
         assert box.client.send("GET", f"/{box.name}", {"comp": "acl"}, {"Accept": "application/xml"}, lite=lite).status == 200
 
 
-def test_a_wrong_signature_is_refused_in_xml(box: Box) -> None:  # T736, T801
+def test_a_wrong_signature_is_refused_in_xml(box: TableBox) -> None:  # T736, T801
     reply = box.client.exchange(
         "GET", f"/{box.server.account}/{box.name}()",
         [("Accept", "application/json"), ("x-ms-version", "2019-02-02"), ("x-ms-date", box.client.date()),
@@ -29,7 +29,7 @@ def test_a_wrong_signature_is_refused_in_xml(box: Box) -> None:  # T736, T801
     assert b"Server failed to authenticate the request" in reply.body  # T906
 
 
-def test_nobody_is_told_to_authenticate(box: Box) -> None:  # T739
+def test_nobody_is_told_to_authenticate(box: TableBox) -> None:  # T739
     reply = box.query(auth="")
     assert reply.answer == (401, "NoAuthenticationInformation")
     assert "resource_id=https://storage.azure.com" in reply["WWW-Authenticate"]
@@ -57,7 +57,7 @@ FAILURE = (403, "AuthorizationFailure")
 )
 @pytest.mark.parametrize("kind", ["table", "account"])
 def test_each_letter_opens_its_operations(
-    box: Box,
+    box: TableBox,
     kind: str,
     letters: str,
     query: object,
@@ -80,7 +80,7 @@ def test_each_letter_opens_its_operations(
 
 @pytest.mark.parametrize("verb", ["PUT", "MERGE"])
 @pytest.mark.parametrize("kind", ["table", "account"])
-def test_only_the_header_makes_an_update_of_an_upsert(box: Box, kind: str, verb: str) -> None:  # T111, T113, T729
+def test_only_the_header_makes_an_update_of_an_upsert(box: TableBox, kind: str, verb: str) -> None:  # T111, T113, T729
     """Otherwise a caller who may only update could create."""
     sas = box.sas("u") if kind == "table" else box.client.account_sas("u", srt="o")
     for query, headers in (
@@ -106,7 +106,7 @@ def test_only_the_header_makes_an_update_of_an_upsert(box: Box, kind: str, verb:
     ],
 )
 def test_tables_are_managed_by_an_account_sas(
-    box: Box, sas: dict[str, str], list: object, create: object, properties: object, delete: object
+    box: TableBox, sas: dict[str, str], list: object, create: object, properties: object, delete: object
 ) -> None:
     token = box.client.account_sas(**sas)
     assert of(box.client.send("GET", "/Tables", auth=token)) == list
@@ -117,7 +117,7 @@ def test_tables_are_managed_by_an_account_sas(
     assert of(box.client.send("DELETE", f"/Tables('{box.name}')", auth=token)) == delete
 
 
-def test_a_table_sas_never_reaches_tables(box: Box) -> None:  # T717
+def test_a_table_sas_never_reaches_tables(box: TableBox) -> None:  # T717
     sas = box.sas("raud")
     for reply in (
         box.client.send("GET", "/Tables", auth=sas),
@@ -128,14 +128,14 @@ def test_a_table_sas_never_reaches_tables(box: Box) -> None:  # T717
         assert reply.answer == FAILURE
 
 
-def test_a_table_sas_is_for_its_table(box: Box) -> None:  # T710, T716
-    other = Box(box.client).create()
+def test_a_table_sas_is_for_its_table(box: TableBox) -> None:  # T710, T716
+    other = TableBox(box.client).create()
     sas = box.sas("raud")
     assert other.query(auth=sas).answer == FAILURE
     assert other.get(auth=sas).answer == FAILURE
     assert other.insert(auth=sas).answer == FAILURE
     assert box.insert(auth=sas).status == 201
-    shouted = Box(box.client, box.name.upper())
+    shouted = TableBox(box.client, box.name.upper())
     assert shouted.query(auth=sas).status == 200
 
 
@@ -151,7 +151,7 @@ RANGES = [
 
 
 @pytest.mark.parametrize(("fields", "reached"), RANGES)
-def test_a_key_range_limits_queries_and_refuses_writes(box: Box, fields: dict[str, str], reached: list[str]) -> None:
+def test_a_key_range_limits_queries_and_refuses_writes(box: TableBox, fields: dict[str, str], reached: list[str]) -> None:
     # T713, T714, T715
     names = [f"{partition}{row}" for partition in "abc" for row in "12"]
     for name in names:
@@ -173,7 +173,7 @@ def test_a_key_range_limits_queries_and_refuses_writes(box: Box, fields: dict[st
         assert of(box.insert(name[0], name[1], auth=sas)) == (201 if inside else FAILURE)
 
 
-def test_a_key_range_holds_across_pages_and_batches(box: Box) -> None:  # T731
+def test_a_key_range_holds_across_pages_and_batches(box: TableBox) -> None:  # T731
     for row in ("1", "2", "3", "4"):
         box.insert("p", row)
     sas = box.sas("raud", spk="p", srk="2", epk="p", erk="3")
@@ -184,25 +184,25 @@ def test_a_key_range_holds_across_pages_and_batches(box: Box) -> None:  # T731
     assert [a.status for a in answers(box.batch(box.part("PUT", "2", {"A": 1}), box.part("PUT", "3"), auth=sas))] == [204, 204]
 
 
-def test_each_part_of_a_batch_needs_its_own_permission(box: Box) -> None:  # T634, T731
+def test_each_part_of_a_batch_needs_its_own_permission(box: TableBox) -> None:  # T634, T731
     box.insert(row_key="there")
     parts = (box.part("POST", "new"), box.part("DELETE", "there", If_Match="*"))
     [answer] = answers(box.batch(*parts, auth=box.sas("a")))
     assert refusal(answer) == DENIED
     assert box.rows() == ["there"]
     assert [answer.status for answer in answers(box.batch(*parts, auth=box.sas("ad")))] == [201, 204]
-    other = Box(box.client).create()
+    other = TableBox(box.client).create()
     [answer] = answers(box.batch(other.part("POST", "new"), auth=box.sas("a")))
     assert refusal(answer) == FAILURE
     assert box.batch(*parts, auth="").status == 401  # T633
 
 
-def test_half_a_range_is_refused(box: Box) -> None:  # T713
+def test_half_a_range_is_refused(box: TableBox) -> None:  # T713
     for fields in ({"srk": "1"}, {"erk": "1"}):
         assert box.query(auth=box.sas("r", **fields)).answer == (403, "AuthenticationFailed")
 
 
-def test_a_bound_that_is_empty_is_none(box: Box) -> None:
+def test_a_bound_that_is_empty_is_none(box: TableBox) -> None:
     """An empty field is signed like a missing one, and a caller may omit it."""
     for partition in ("p", "q"):
         box.insert(partition)
@@ -210,7 +210,7 @@ def test_a_bound_that_is_empty_is_none(box: Box) -> None:
     assert box.rows(auth=box.sas("r", spk="", srk="", epk="", erk="")) == ["r", "r"]
 
 
-def test_a_range_is_signed(box: Box) -> None:
+def test_a_range_is_signed(box: TableBox) -> None:
     sas = box.sas("r", spk="b")
     for forged in (sas.replace("spk=b", "spk=a"), sas.replace("spk=b&", ""), sas.replace("spk=b", "spk=b&epk=c")):
         assert forged != sas
@@ -218,7 +218,7 @@ def test_a_range_is_signed(box: Box) -> None:
     assert box.query(auth=sas.replace(f"tn={box.name}", "tn=other")).answer == (403, "AuthenticationFailed")
 
 
-def test_a_stored_policy_gives_and_takes(box: Box) -> None:  # T734, T735
+def test_a_stored_policy_gives_and_takes(box: TableBox) -> None:  # T734, T735
     # contract G2
     def allow(permission: str, seconds: float = 600) -> None:
         body = (
@@ -252,7 +252,7 @@ def test_a_stored_policy_gives_and_takes(box: Box) -> None:  # T734, T735
         ({"st": "2991-01-01"}, "AuthenticationFailed"),
     ],
 )
-def test_circumstances_of_a_table_sas(box: Box, fields: dict[str, str], code: str) -> None:  # T735-T737
+def test_circumstances_of_a_table_sas(box: TableBox, fields: dict[str, str], code: str) -> None:  # T735-T737
     assert box.query(auth=box.sas("r", **fields)).answer == (403, code)
 
 

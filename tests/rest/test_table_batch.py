@@ -6,7 +6,7 @@ import pytest
 
 from tests.rest.history_fixtures import server
 from tests.rest.table_fixtures import box, client
-from tests.rest.tables import FULL, NONE, Box, TableClient, answers, changeset, json_of, message, refusal, send_batch
+from tests.rest.tables import FULL, NONE, TableBox, TableClient, answers, changeset, json_of, message, refusal, send_batch
 from tests.rest.tables import entity_path as path_of
 
 __all__ = ["box", "client", "server"]  # fixtures
@@ -16,7 +16,7 @@ MISSING = "The specified resource does not exist."
 STALE = "W/\"datetime'2000-01-01T00%3A00%3A00Z'\""
 
 
-def test_every_verb_in_one_batch(box: Box) -> None:  # T603, T608, T610, §5.2
+def test_every_verb_in_one_batch(box: TableBox) -> None:  # T603, T608, T610, §5.2
     # contract T3, T4
     for row in ("update", "merge", "delete"):
         box.insert(row_key=row, known={"A": 1})
@@ -70,7 +70,7 @@ FAILURES = [
 @pytest.mark.parametrize(("case", "verb", "row", "headers", "status", "code", "text"), FAILURES, ids=[f[0] for f in FAILURES])
 @pytest.mark.parametrize("index", [0, 3, 5])
 def test_a_batch_that_fails_changes_nothing(
-    box: Box, case: str, verb: str, row: str, headers: dict[str, str], status: int, code: str, text: str, index: int
+    box: TableBox, case: str, verb: str, row: str, headers: dict[str, str], status: int, code: str, text: str, index: int
 ) -> None:
     # contract T4, G7; race T1, T2, T3; T620
     for each in ("there", "a", "b", "c"):
@@ -92,7 +92,7 @@ def test_a_batch_that_fails_changes_nothing(
     assert box.query().body == before
 
 
-def test_a_batch_stays_in_one_partition(box: Box) -> None:  # T605, T622
+def test_a_batch_stays_in_one_partition(box: TableBox) -> None:  # T605, T622
     # contract T4; race T4
     for parts in (
         (box.part("POST", "1"), box.part("POST", "2", partition_key="q")),
@@ -105,14 +105,14 @@ def test_a_batch_stays_in_one_partition(box: Box) -> None:  # T605, T622
     assert box.rows() == []
 
 
-def test_a_batch_stays_in_one_table(box: Box) -> None:  # T630
-    other = Box(box.client).create()
+def test_a_batch_stays_in_one_table(box: TableBox) -> None:  # T630
+    other = TableBox(box.client).create()
     [answer] = answers(box.batch(box.part("POST", "1"), other.part("POST", "2")))
     assert refusal(answer) == (400, "InvalidInput")
     assert box.rows() + other.rows() == []
 
 
-def test_an_entity_appears_once(box: Box) -> None:  # T623
+def test_an_entity_appears_once(box: TableBox) -> None:  # T623
     [answer] = answers(box.batch(box.part("POST", "1"), box.part("PUT", "1", {"A": 1})))
     assert refusal(answer) == (400, "InvalidDuplicateRow")
     assert message(answer) == (
@@ -121,7 +121,7 @@ def test_an_entity_appears_once(box: Box) -> None:  # T623
     assert box.rows() == []
 
 
-def test_a_batch_has_at_most_a_hundred_changes(box: Box) -> None:  # T604, T624
+def test_a_batch_has_at_most_a_hundred_changes(box: TableBox) -> None:  # T604, T624
     [answer] = answers(box.batch(*[box.part("PUT", f"{number:03}") for number in range(101)]))
     assert refusal(answer) == (400, "InvalidInput")
     assert message(answer) == "99:The batch request operation exceeds the maximum 100 changes per change set."
@@ -130,31 +130,31 @@ def test_a_batch_has_at_most_a_hundred_changes(box: Box) -> None:  # T604, T624
     assert len(box.rows()) == 100
 
 
-def test_a_batch_on_a_missing_table(box: Box) -> None:  # T628
-    gone = Box(box.client)
+def test_a_batch_on_a_missing_table(box: TableBox) -> None:  # T628
+    gone = TableBox(box.client)
     [answer] = answers(box.batch(gone.part("POST", "1")))
     assert (refusal(answer), message(answer)) == ((404, "TableNotFound"), "0:The table specified does not exist.")
 
 
-def test_a_bad_entity_fails_the_batch_at_its_place(box: Box) -> None:
+def test_a_bad_entity_fails_the_batch_at_its_place(box: TableBox) -> None:
     [answer] = answers(box.batch(box.part("POST", "1"), box.part("POST", "2", {"a-b": 1})))
     assert (refusal(answer), message(answer)) == ((400, "PropertyNameInvalid"), "1:The property name is invalid.")
     assert box.rows() == []
 
 
-def test_a_batch_over_four_mebibytes_is_refused_outside(box: Box) -> None:  # T629
+def test_a_batch_over_four_mebibytes_is_refused_outside(box: TableBox) -> None:  # T629
     reply = box.batch(*[box.part("PUT", str(number), {"A": "x" * 30000, "B": "x" * 30000}) for number in range(80)])
     assert refusal(reply) == (413, "RequestBodyTooLarge")
     assert box.rows() == []
 
 
-def query_part(box: Box, path: str, accept: str = NONE) -> bytes:
+def query_part(box: TableBox, path: str, accept: str = NONE) -> bytes:
     request = f"GET {box.client.base}{path} HTTP/1.1\r\nAccept: {accept}\r\n\r\n".encode()
     head = b"--batch_1\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\n"
     return head + request + b"\r\n"
 
 
-def test_a_query_may_stand_alone_in_a_batch(box: Box) -> None:  # T606, T613
+def test_a_query_may_stand_alone_in_a_batch(box: TableBox) -> None:  # T606, T613
     box.insert(known={"A": 1})
 
     def send(*parts: bytes) -> bytes:
@@ -174,7 +174,7 @@ def test_a_query_may_stand_alone_in_a_batch(box: Box) -> None:  # T606, T613
     assert box.rows() == ["r"]
 
 
-def test_what_a_query_in_a_batch_does_not_find_is_reported_inside(box: Box) -> None:  # T613
+def test_what_a_query_in_a_batch_does_not_find_is_reported_inside(box: TableBox) -> None:  # T613
     for path, expected in (
         (path_of(box.name, "p", "none"), (404, "ResourceNotFound")),
         ("/nowhere()", (404, "TableNotFound")),
@@ -185,7 +185,7 @@ def test_what_a_query_in_a_batch_does_not_find_is_reported_inside(box: Box) -> N
         assert refusal(answer) == expected
 
 
-def test_the_secondary_answers_queries_in_batches_and_makes_no_changes(box: Box) -> None:  # T901
+def test_the_secondary_answers_queries_in_batches_and_makes_no_changes(box: TableBox) -> None:  # T901
     box.insert()
     client = TableClient(box.server, account=f"{box.server.account}-secondary")
     for base in (box.client.base, f"{box.client.base}-secondary"):
@@ -198,14 +198,14 @@ def test_the_secondary_answers_queries_in_batches_and_makes_no_changes(box: Box)
 
 
 @pytest.mark.parametrize("behind", ["undefined", "{}", "\r\n"])
-def test_what_stands_behind_a_deletion_is_overlooked(box: Box, behind: str) -> None:
+def test_what_stands_behind_a_deletion_is_overlooked(box: TableBox, behind: str) -> None:
     box.insert()
     [answer] = answers(box.batch(box.part("DELETE", If_Match="*") + behind))
     assert answer.status == 204
     assert box.rows() == []
 
 
-def test_a_header_that_comes_twice_in_a_part_is_both(box: Box) -> None:  # T130, T322
+def test_a_header_that_comes_twice_in_a_part_is_both(box: TableBox) -> None:  # T130, T322
     box.insert()
     twice = box.part("PUT", If_Match=STALE).replace("Accept", "If-Match: *\r\nAccept", 1)
     assert refusal(answers(box.batch(twice))[0]) == (400, "InvalidInput")
@@ -213,7 +213,7 @@ def test_a_header_that_comes_twice_in_a_part_is_both(box: Box) -> None:  # T130,
     assert refusal(answers(box.batch(verbs))[0]) == (400, "XMethodIncorrectCount")
 
 
-def test_the_head_of_a_part_is_no_longer_than_it_needs_to_be(box: Box) -> None:
+def test_the_head_of_a_part_is_no_longer_than_it_needs_to_be(box: TableBox) -> None:
     """Processing it would delay other requests."""
     for part in (
         box.part("PUT").replace(" HTTP/1.1", f"?x={'y' * 32768} HTTP/1.1", 1),
@@ -228,7 +228,7 @@ def test_the_head_of_a_part_is_no_longer_than_it_needs_to_be(box: Box) -> None:
     assert refusal(reply) == (400, "InvalidInput")
 
 
-def test_far_too_many_parts_are_too_many(box: Box) -> None:
+def test_far_too_many_parts_are_too_many(box: TableBox) -> None:
     [answer] = answers(box.batch(*[b"x"] * 5000))
     assert (refusal(answer), message(answer)[:3]) == ((400, "InvalidInput"), "99:")
 
@@ -249,20 +249,20 @@ def test_far_too_many_parts_are_too_many(box: Box) -> None:
         + changeset(b"PUT http://h/devstoreaccount1/abc(PartitionKey='p',RowKey='2') HTTP/1.1\r\n\r\n{}"),
     ],
 )
-def test_what_is_no_batch_is_refused(box: Box, body: bytes) -> None:
+def test_what_is_no_batch_is_refused(box: TableBox, body: bytes) -> None:
     reply = box.client.send("POST", "/$batch", headers=BATCH, body=body)
     found = answers(reply)[0] if reply.status == 202 else reply
     assert refusal(found) == (400, "InvalidInput")
 
 
-def test_a_batch_needs_a_boundary(box: Box) -> None:
+def test_a_batch_needs_a_boundary(box: TableBox) -> None:
     body = changeset(box.part("POST", "1").encode())
     for content_type in ("application/json", "multipart/mixed", "text/plain; boundary=batch_1"):
         reply = box.client.send("POST", "/$batch", headers={"Content-Type": content_type}, body=body)
         assert refusal(reply) == (400, "InvalidInput")
 
 
-def test_a_batch_is_read_leniently(box: Box) -> None:  # T600, T601, T602
+def test_a_batch_is_read_leniently(box: TableBox) -> None:  # T600, T601, T602
     def part(number: int, target: str, headers: str = "") -> str:
         body = json.dumps({"PartitionKey": "p", "RowKey": str(number), "A": number})
         return (
@@ -287,13 +287,13 @@ def test_a_batch_is_read_leniently(box: Box) -> None:  # T600, T601, T602
     assert [item["A"] for item in json_of(box.query())["value"]] == [1, 2, 3, 4]
 
 
-def test_each_part_has_its_own_form(box: Box) -> None:  # T603
+def test_each_part_has_its_own_form(box: TableBox) -> None:  # T603
     bare, full = answers(box.batch(box.part("POST", "1", Accept=NONE), box.part("POST", "2", Accept=FULL)))
     assert "odata.etag" not in json_of(bare)
     assert "odata.id" in json_of(full)
 
 
-def test_text_that_looks_like_a_boundary_is_text(box: Box) -> None:
+def test_text_that_looks_like_a_boundary_is_text(box: TableBox) -> None:
     text = "--changeset_1--\r\n--batch_1\r\n"
     box.batch(box.part("PUT", "1", {"A": text}), box.part("PUT", "2", {"A": "x --changeset_1"}))
     assert [item["A"] for item in json_of(box.query())["value"]] == [text, "x --changeset_1"]

@@ -7,7 +7,7 @@ import pytest
 
 from tests.rest.history_fixtures import server
 from tests.rest.table_fixtures import box, client
-from tests.rest.tables import FULL, MINIMAL, NONE, Box, TableClient, answers, entity_path, json_of, message, refusal
+from tests.rest.tables import FULL, MINIMAL, NONE, TableBox, TableClient, answers, entity_path, json_of, message, refusal
 from verditer.core.errors import StorageError
 
 __all__ = ["box", "client", "server"]  # fixtures
@@ -21,7 +21,7 @@ TYPES = {  # T400-T408
 }  # fmt: skip
 
 
-def test_an_entity_is_inserted_and_shown(box: Box) -> None:  # T109, T172, T174, T176, T179
+def test_an_entity_is_inserted_and_shown(box: TableBox) -> None:  # T109, T172, T174, T176, T179
     # contract T3
     reply = box.insert(known=TYPES)
     base = box.client.base
@@ -39,7 +39,7 @@ def test_an_entity_is_inserted_and_shown(box: Box) -> None:  # T109, T172, T174,
     assert (got.status, got.body, got["ETag"]) == (200, reply.body, reply["ETag"])
 
 
-def test_nometadata_has_no_annotation(box: Box) -> None:  # T175
+def test_nometadata_has_no_annotation(box: TableBox) -> None:  # T175
     box.insert(known=TYPES)
     body = json_of(box.get(headers={"Accept": NONE}))
     assert not [name for name in body if "odata" in name]
@@ -48,7 +48,7 @@ def test_nometadata_has_no_annotation(box: Box) -> None:  # T175
     assert list(json_of(box.get(row_key="plain", headers={"Accept": NONE}))) == ["PartitionKey", "RowKey", "Timestamp", "A"]
 
 
-def test_fullmetadata_names_the_entity_and_the_type_of_its_timestamp(box: Box) -> None:  # T172, T182
+def test_fullmetadata_names_the_entity_and_the_type_of_its_timestamp(box: TableBox) -> None:  # T172, T182
     box.insert(known={"Big@odata.type": "Edm.Int64", "Big": "5"})
     body = json_of(box.get(headers={"Accept": FULL}))
     path = f"{box.name}(PartitionKey='p',RowKey='r')"
@@ -61,7 +61,7 @@ def test_fullmetadata_names_the_entity_and_the_type_of_its_timestamp(box: Box) -
     assert body["Timestamp@odata.type"] == "Edm.DateTime"
 
 
-def test_insert_prefers_content_or_none(box: Box) -> None:  # T161, T162, T163
+def test_insert_prefers_content_or_none(box: TableBox) -> None:  # T161, T162, T163
     silent = box.insert(headers={"Prefer": "return-no-content"})
     assert (silent.status, silent.body, silent["Preference-Applied"]) == (204, b"", "return-no-content")
     assert silent["DataServiceId"] == silent["Location"]
@@ -77,7 +77,7 @@ STALE = "W/\"datetime'2000-01-01T00%3A00%3A00Z'\""
 
 
 @pytest.mark.parametrize("verb", ["PUT", "MERGE", "PATCH", "DELETE"])
-def test_if_match_decides(box: Box, verb: str) -> None:
+def test_if_match_decides(box: TableBox, verb: str) -> None:
     # contract T1, G1, G7; T310, T311, T312, T320, T324
     def write(etag: str | None) -> tuple[int, str]:
         headers = {} if etag is None else {"If-Match": etag}
@@ -97,7 +97,7 @@ def test_if_match_decides(box: Box, verb: str) -> None:
     assert write("*") == (204, "")
 
 
-def test_a_delete_without_if_match_is_refused(box: Box) -> None:
+def test_a_delete_without_if_match_is_refused(box: TableBox) -> None:
     # contract T1; T312
     box.insert()
     assert refusal(box.delete(etag=None)) == (400, "InvalidInput")
@@ -105,7 +105,7 @@ def test_a_delete_without_if_match_is_refused(box: Box) -> None:
 
 
 @pytest.mark.parametrize("verb", ["PUT", "MERGE"])
-def test_an_upsert_never_compares(box: Box, verb: str) -> None:
+def test_an_upsert_never_compares(box: TableBox, verb: str) -> None:
     # contract T2
     created = box.entity(verb, body={"A": 1})
     assert created.status == 204
@@ -116,14 +116,14 @@ def test_an_upsert_never_compares(box: Box, verb: str) -> None:
     assert ("A" in json_of(box.get())) == (verb == "MERGE")
 
 
-def test_a_tunnelled_verb_counts_for_one_request(box: Box) -> None:
+def test_a_tunnelled_verb_counts_for_one_request(box: TableBox) -> None:
     for row in ("a", "b"):
         assert box.insert(row_key=row).status == 201
         assert box.insert(row_key="c", headers={"X-HTTP-Method": "MERGE"}).status == 405
     assert box.rows() == ["a", "b"]
 
 
-def test_a_tunnelled_merge_is_a_merge(box: Box) -> None:  # T112, T131
+def test_a_tunnelled_merge_is_a_merge(box: TableBox) -> None:  # T112, T131
     first = box.insert(known={"A": 1})["ETag"]
     for verb in ("MERGE", "PATCH"):
         reply = box.entity("POST", headers={"X-HTTP-Method": verb, "If-Match": "*"}, body={verb: 1})
@@ -135,7 +135,7 @@ def test_a_tunnelled_merge_is_a_merge(box: Box) -> None:  # T112, T131
     )
 
 
-def test_other_verbs_may_be_tunnelled_too(box: Box) -> None:  # T131
+def test_other_verbs_may_be_tunnelled_too(box: TableBox) -> None:  # T131
     box.insert(known={"A": 1})
     assert box.entity("POST", headers={"X-HTTP-Method": "PUT"}, body={"B": 2}).status == 204
     assert {"A", "B"} & set(json_of(box.get())) == {"B"}
@@ -155,7 +155,7 @@ def test_other_verbs_may_be_tunnelled_too(box: Box) -> None:  # T131
         (" ", (400, "InvalidInput")),
     ],
 )
-def test_an_etag_that_is_none(box: Box, etag: str, answer: tuple[int, str]) -> None:
+def test_an_etag_that_is_none(box: TableBox, etag: str, answer: tuple[int, str]) -> None:
     # race E8
     box.insert()
     for verb in ("PUT", "MERGE"):
@@ -164,13 +164,13 @@ def test_an_etag_that_is_none(box: Box, etag: str, answer: tuple[int, str]) -> N
         assert refusal(answers(box.batch(box.part(verb, If_Match=etag)))[0]) == answer
 
 
-def test_the_colons_of_an_etag_may_come_bare(box: Box) -> None:  # T302
+def test_the_colons_of_an_etag_may_come_bare(box: TableBox) -> None:  # T302
     etag = box.insert()["ETag"]
     assert box.put(etag=etag.replace("%3A", ":")).status == 204
     assert box.put(etag="w" + box.get()["ETag"][1:]).status == 204
 
 
-def test_if_none_match_on_a_write_is_refused(box: Box) -> None:  # T165, T313, T314
+def test_if_none_match_on_a_write_is_refused(box: TableBox) -> None:  # T165, T313, T314
     etag = box.insert()["ETag"]
     for verb in ("PUT", "MERGE", "DELETE"):
         headers = {"If-None-Match": "*", "If-Match": "*"}
@@ -179,14 +179,14 @@ def test_if_none_match_on_a_write_is_refused(box: Box) -> None:  # T165, T313, T
     assert box.insert(row_key="new", headers={"If-Match": "*"}).status == 201
 
 
-def test_an_insert_over_an_entity_is_refused(box: Box) -> None:  # T323
+def test_an_insert_over_an_entity_is_refused(box: TableBox) -> None:  # T323
     first = box.insert(known={"A": 1})
     again = box.insert(known={"A": 2})
     assert (refusal(again), message(again)) == ((409, "EntityAlreadyExists"), "The specified entity already exists.")
     assert box.get().body == first.body
 
 
-def test_a_refused_insert_is_let_go_of_at_once(box: Box) -> None:
+def test_a_refused_insert_is_let_go_of_at_once(box: TableBox) -> None:
     """Including the request body. Memory must not depend on the cyclic garbage collector, which runs rarely."""
     large = {f"s{number:02}": "x" * 30000 for number in range(10)}
     box.insert(known=large)
@@ -204,7 +204,7 @@ def test_a_refused_insert_is_let_go_of_at_once(box: Box) -> None:
         gc.enable()
 
 
-def test_etags_differ_at_any_rate(box: Box) -> None:
+def test_etags_differ_at_any_rate(box: TableBox) -> None:
     # contract G4; race E7; T301
     box.insert()
     etags = [box.put({"N": number})["ETag"] for number in range(200)]
@@ -218,7 +218,7 @@ def test_etags_differ_at_any_rate(box: Box) -> None:
 # --- what a write leaves -----------------------------------------------------------------------------------------------------
 
 
-def test_replace_leaves_exactly_the_body(box: Box) -> None:  # T330, T335
+def test_replace_leaves_exactly_the_body(box: TableBox) -> None:  # T330, T335
     box.insert(known={"A": 1, "B": 2})
     box.put({"B": 3, "C": None})
     assert known(box) == {"B": 3}
@@ -226,13 +226,13 @@ def test_replace_leaves_exactly_the_body(box: Box) -> None:  # T330, T335
     assert known(box) == {}
 
 
-def test_merge_keeps_the_rest_and_null_removes_nothing(box: Box) -> None:  # T331
+def test_merge_keeps_the_rest_and_null_removes_nothing(box: TableBox) -> None:  # T331
     box.insert(known={"A": 1, "B": 2, "T@odata.type": "Edm.Int64", "T": "5"})
     box.merge({"B": "text", "C": True, "A": None, "T": 6})
     assert known(box) == {"A": 1, "B": "text", "C": True, "T": 6}
 
 
-def known(box: Box) -> dict[str, object]:
+def known(box: TableBox) -> dict[str, object]:
     body = json_of(box.get())
     return {name: value for name, value in body.items() if "odata." not in name[:6] and name not in SYSTEM}
 
@@ -240,14 +240,14 @@ def known(box: Box) -> dict[str, object]:
 SYSTEM = ("PartitionKey", "RowKey", "Timestamp")
 
 
-def test_the_keys_of_the_path_win_and_the_timestamp_is_ours(box: Box) -> None:  # T332, T333
+def test_the_keys_of_the_path_win_and_the_timestamp_is_ours(box: TableBox) -> None:  # T332, T333
     box.put({"PartitionKey": "other", "RowKey": 5, "RowKey@odata.type": "Edm.Guid", "Timestamp": "nonsense", "A": 1})
     body = json_of(box.get())
     assert (body["PartitionKey"], body["RowKey"], body["A"]) == ("p", "r", 1)
     assert body["Timestamp"].startswith("20")
 
 
-def test_after_a_merge_the_result_keeps_the_limits(box: Box) -> None:
+def test_after_a_merge_the_result_keeps_the_limits(box: TableBox) -> None:
     # contract G7; T334
     box.insert(known={f"p{number}": number for number in range(252)})
     before = box.get().body
@@ -285,13 +285,13 @@ def test_after_a_merge_the_result_keeps_the_limits(box: Box) -> None:
         (b"[" * 100_000, "InvalidInput"),
     ],
 )
-def test_a_bad_entity_is_refused(box: Box, body: bytes, code: str) -> None:
+def test_a_bad_entity_is_refused(box: TableBox, body: bytes, code: str) -> None:
     # contract G7
     assert refusal(box.table("POST", body=body)) == (400, code)
     assert box.rows() == []
 
 
-def test_a_body_over_four_mebibytes_is_refused(box: Box) -> None:  # T443
+def test_a_body_over_four_mebibytes_is_refused(box: TableBox) -> None:  # T443
     assert refusal(box.table("POST", body=b" " * (4 * 1024 * 1024 + 1))) == (413, "RequestBodyTooLarge")
 
 
@@ -303,7 +303,7 @@ KEYS = [
 
 
 @pytest.mark.parametrize("key", KEYS)
-def test_a_key_survives_quoting(box: Box, key: str) -> None:  # T141-T146, T438
+def test_a_key_survives_quoting(box: TableBox, key: str) -> None:  # T141-T146, T438
     inserted = box.insert(key, key + "2", {"A": 1})
     assert inserted.status == 201
     assert json_of(inserted)["PartitionKey"] == key
@@ -318,12 +318,12 @@ def test_a_key_survives_quoting(box: Box, key: str) -> None:  # T141-T146, T438
     assert box.delete(key, key + "2").status == 204
 
 
-def test_a_location_doubles_quotes_and_escapes_the_rest(box: Box) -> None:  # T146
+def test_a_location_doubles_quotes_and_escapes_the_rest(box: TableBox) -> None:  # T146
     reply = box.insert("A'aaa_bbbb2\"", "\"A'aaa")
     assert reply["Location"].endswith(f"{box.name}(PartitionKey='A''aaa_bbbb2%22',RowKey='%22A''aaa')")
 
 
-def test_paths_are_read_generously(box: Box) -> None:  # T140, T148
+def test_paths_are_read_generously(box: TableBox) -> None:  # T140, T148
     box.insert("p", "r")
     for path in (
         f"/{box.name}(PartitionKey='p',%20RowKey='r')",
@@ -336,7 +336,7 @@ def test_paths_are_read_generously(box: Box) -> None:  # T140, T148
         assert json_of(reply)["odata.metadata"].endswith(f"$metadata#{path[1:].partition('(')[0]}/@Element")  # as in the path
 
 
-def test_an_encoded_slash_does_not_split_a_path(box: Box) -> None:  # T143
+def test_an_encoded_slash_does_not_split_a_path(box: TableBox) -> None:  # T143
     reply = box.client.send("PUT", entity_path(box.name, "a/b\\c#d?e", "r"), body={})
     assert refusal(reply) == (400, "OutOfRangeInput")
     assert message(reply) == "The 'PartitionKey' parameter of value 'a/b\\c#d?e' is out of range."
@@ -346,7 +346,7 @@ def test_an_encoded_slash_does_not_split_a_path(box: Box) -> None:  # T143
 # --- selection ----------------------------------------------------------------------------------------------------------------
 
 
-def test_selected_properties_come_alone_and_null_where_absent(box: Box) -> None:  # T180, T550, T551, T552
+def test_selected_properties_come_alone_and_null_where_absent(box: TableBox) -> None:  # T180, T550, T551, T552
     box.insert(known={"age": 5, "big@odata.type": "Edm.Int64", "big": "7"})
     reply = box.get(query={"$select": "age, big,xyz"})
     assert list(json_of(reply).items()) == [
@@ -363,7 +363,7 @@ def test_selected_properties_come_alone_and_null_where_absent(box: Box) -> None:
     assert list(full) == ["odata.type", "odata.id", "odata.etag", "odata.editLink", "Timestamp@odata.type", "Timestamp"]
 
 
-def test_what_is_no_property_cannot_be_selected(box: Box) -> None:
+def test_what_is_no_property_cannot_be_selected(box: TableBox) -> None:
     box.insert(known={"A": 1, "B@odata.type": "Edm.Int64", "B": "2"})
     reply = box.get(query={"$select": "odata.etag,A,B@odata.type"}, headers={"Accept": MINIMAL})
     assert reply.body.count(b"odata.etag") == 2  # in the context, and in the entity
@@ -371,7 +371,7 @@ def test_what_is_no_property_cannot_be_selected(box: Box) -> None:
     assert json_of(box.query(select="odata.etag", headers={"Accept": NONE}))["value"] == [{}]
 
 
-def test_a_blank_selection_is_everything(box: Box) -> None:  # T553
+def test_a_blank_selection_is_everything(box: TableBox) -> None:  # T553
     box.insert(known={"A": 1})
     body = json_of(box.query(select=""))
     assert body["odata.metadata"] == f"{box.client.base}/$metadata#{box.name}&$select="

@@ -10,7 +10,7 @@ import pytest
 
 from tests.rest.history_fixtures import server
 from tests.rest.table_fixtures import box, client
-from tests.rest.tables import Box, TableClient, json_of, message, refusal
+from tests.rest.tables import TableBox, TableClient, json_of, message, refusal
 from verditer.core.dates import system_ticks
 from verditer.core.grant import Grant, Scheme
 from verditer.core.limits import MIB
@@ -28,7 +28,7 @@ from verditer.stream.memory import MemoryExtents
 __all__ = ["box", "client", "server"]  # fixtures
 
 
-def fill(box: Box, partition_key: str, rows: range) -> None:
+def fill(box: TableBox, partition_key: str, rows: range) -> None:
     for start in range(rows.start, rows.stop, 100):
         parts = [
             box.part("POST", f"{number:05}", {"N": number, "Even": number % 2 == 0}, partition_key=partition_key)
@@ -38,16 +38,16 @@ def fill(box: Box, partition_key: str, rows: range) -> None:
 
 
 @pytest.fixture(scope="module", params=("sqlite", "postgres"))
-def filled(request: pytest.FixtureRequest) -> Iterator[Box]:
+def filled(request: pytest.FixtureRequest) -> Iterator[TableBox]:
     client = TableClient(request.getfixturevalue(request.param))
-    box = Box(client).create()
+    box = TableBox(client).create()
     fill(box, "a", range(1100))
     fill(box, "b", range(300))
     yield box
     client.close()
 
 
-def test_entities_come_in_the_order_of_their_keys(box: Box) -> None:  # T567, T526
+def test_entities_come_in_the_order_of_their_keys(box: TableBox) -> None:  # T567, T526
     keys = ["", "A", "B", "a", "aa", "b", "é", "\ud7ff", "𝄞", "\uffee"]
     for key in reversed(keys):
         box.insert(key, "r")
@@ -57,7 +57,7 @@ def test_entities_come_in_the_order_of_their_keys(box: Box) -> None:  # T567, T5
     assert box.rows("PartitionKey eq 'same'") == keys
 
 
-def test_a_page_has_a_thousand_entities_and_says_where_the_next_begins(filled: Box) -> None:  # T107, T173, T560-T564
+def test_a_page_has_a_thousand_entities_and_says_where_the_next_begins(filled: TableBox) -> None:  # T107, T173, T560-T564
     first = filled.query()
     assert len(json_of(first)["value"]) == 1000
     assert json_of(first)["odata.metadata"] == f"{filled.client.base}/$metadata#{filled.name}"
@@ -69,7 +69,7 @@ def test_a_page_has_a_thousand_entities_and_says_where_the_next_begins(filled: B
     assert len(json_of(second)["value"]) == 400
 
 
-def test_all_pages_together_are_everything_once(filled: Box) -> None:
+def test_all_pages_together_are_everything_once(filled: TableBox) -> None:
     # race T7
     everything = [f"{number:05}" for number in (*range(1100), *range(300))]
     assert filled.rows() == everything
@@ -78,13 +78,13 @@ def test_all_pages_together_are_everything_once(filled: Box) -> None:
     assert filled.rows("N ge 250 and N lt 290", top=7) == [f"{number:05}" for number in range(250, 290)] * 2
 
 
-def test_a_continuation_without_row_key_begins_at_its_partition(filled: Box) -> None:  # T563
+def test_a_continuation_without_row_key_begins_at_its_partition(filled: TableBox) -> None:  # T563
     # race T7
     reply = filled.query(NextPartitionKey="1!4!Yg--", top=1)
     assert json_of(reply)["value"][0]["PartitionKey"] == "b"
 
 
-def test_a_continuation_outlives_its_row(box: Box) -> None:  # T566
+def test_a_continuation_outlives_its_row(box: TableBox) -> None:  # T566
     fill(box, "p", range(5))
     reply = box.query(top=2)
     token = {name: reply[f"x-ms-continuation-{name}"] for name in ("NextPartitionKey", "NextRowKey")}
@@ -94,11 +94,11 @@ def test_a_continuation_outlives_its_row(box: Box) -> None:  # T566
 
 @pytest.mark.parametrize("options", [{"NextRowKey": ""}, {"NextPartitionKey": "x"}, {"NextPartitionKey": "1!3!YQ--"},
                                      {"NextPartitionKey": "1!4!////"}, {"NextRowKey": "MDEwMDA="}])  # fmt: skip
-def test_a_broken_continuation_is_refused(box: Box, options: dict[str, str]) -> None:  # T565
+def test_a_broken_continuation_is_refused(box: TableBox, options: dict[str, str]) -> None:  # T565
     assert refusal(box.query(**options)) == (400, "InvalidInput")
 
 
-def test_top_is_the_size_of_a_page(filled: Box) -> None:  # T554, T561
+def test_top_is_the_size_of_a_page(filled: TableBox) -> None:  # T554, T561
     for top in (1, 128, 129, 1000):
         reply = filled.query(top=top)
         assert len(json_of(reply)["value"]) == top
@@ -112,7 +112,7 @@ def test_top_is_the_size_of_a_page(filled: Box) -> None:  # T554, T561
 
 
 @pytest.mark.parametrize("option", ["orderby", "skip", "expand", "inlinecount", "count"])
-def test_options_that_table_does_not_have(box: Box, option: str) -> None:  # T555
+def test_options_that_table_does_not_have(box: TableBox, option: str) -> None:  # T555
     assert refusal(box.query(**{option: "x"})) == (501, "NotImplemented")
 
 
@@ -131,11 +131,11 @@ def test_options_that_table_does_not_have(box: Box, option: str) -> None:  # T55
         ("PartitionKey eq 'a' and RowKey eq 'nothing'", []),  # T557
     ],
 )
-def test_a_filter_finds(filled: Box, filter: str, rows: list[str]) -> None:
+def test_a_filter_finds(filled: TableBox, filter: str, rows: list[str]) -> None:
     assert filled.rows(filter) == rows
 
 
-def test_a_filter_finds_entities_of_every_length(box: Box) -> None:
+def test_a_filter_finds_entities_of_every_length(box: TableBox) -> None:
     """By each of three types, and the text of each entity as sent: a document of 256 bytes is stored as 257."""
     for start in (170, 430):
         known = {"Word": "it's", "Number": 7, "Last": True}
@@ -146,12 +146,12 @@ def test_a_filter_finds_entities_of_every_length(box: Box) -> None:
         assert [item["RowKey"] for item in items] == [f"{len(item['Text'])}" for item in items] == everything
 
 
-def test_a_broken_filter_says_where(box: Box) -> None:  # T540
+def test_a_broken_filter_says_where(box: TableBox) -> None:  # T540
     reply = box.query("aaa bbb ccc")
     assert (refusal(reply), message(reply)) == ((400, "InvalidInput"), "Syntax error at position 7 in 'aaa bbb ccc'.")
 
 
-def test_a_plus_in_a_query_is_a_blank(box: Box) -> None:  # T556
+def test_a_plus_in_a_query_is_a_blank(box: TableBox) -> None:  # T556
     box.insert(known={"A": "x y"})
     sent = box.client.account_sas("r")
     reply = box.client.exchange(
@@ -162,7 +162,7 @@ def test_a_plus_in_a_query_is_a_blank(box: Box) -> None:  # T556
     assert len(json_of(reply)["value"]) == 1
 
 
-def test_a_scan_beside_writers_shows_every_entity_that_was_there(box: Box) -> None:
+def test_a_scan_beside_writers_shows_every_entity_that_was_there(box: TableBox) -> None:
     # race T7; contract G3
     fill(box, "p", range(2000))
     stop = threading.Event()
@@ -170,7 +170,7 @@ def test_a_scan_beside_writers_shows_every_entity_that_was_there(box: Box) -> No
 
     def write() -> None:
         other = TableClient(box.server)
-        mine = Box(other, box.name)
+        mine = TableBox(other, box.name)
         for number in count():
             if stop.is_set():
                 break
@@ -241,7 +241,7 @@ def test_a_page_ends_when_its_time_is_up_and_goes_on_with_a_token() -> None:  # 
     assert found[0].entities == []  # no entities, but a token
 
 
-def test_a_page_of_large_entities_is_short_and_goes_on(box: Box) -> None:  # T562
+def test_a_page_of_large_entities_is_short_and_goes_on(box: TableBox) -> None:  # T562
     """Otherwise a thousand entities of 1 MiB would be one response."""
     big = {f"s{number:02}": "x" * 30000 for number in range(15)}
     for number in range(24):
@@ -253,7 +253,7 @@ def test_a_page_of_large_entities_is_short_and_goes_on(box: Box) -> None:  # T56
     assert box.rows(select="RowKey") == [f"{number:02}" for number in range(60)]
 
 
-def test_a_page_of_many_selected_names_is_short_and_goes_on(filled: Box) -> None:  # T562
+def test_a_page_of_many_selected_names_is_short_and_goes_on(filled: TableBox) -> None:  # T562
     """Each entity has `null` for missing ones."""
     names = ",".join(["RowKey", *[f"{'x' * 100}{number}" for number in range(250)]])
     reply = filled.query(select=names)

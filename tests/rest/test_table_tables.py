@@ -8,7 +8,7 @@ from tests.rest.client import BOM
 from tests.rest.history_fixtures import server
 from tests.rest.running import Running
 from tests.rest.table_fixtures import box, client
-from tests.rest.tables import FULL, NONE, Box, TableClient, json_of, message, refusal
+from tests.rest.tables import FULL, NONE, TableBox, TableClient, json_of, message, refusal
 from verditer.core.records.record import Span
 from verditer.core.records.table import Entity
 
@@ -97,7 +97,7 @@ def test_a_body_that_names_no_table_is_refused(client: TableClient, body: bytes,
     assert refusal(client.send("POST", "/Tables", body=body)) == (400, code)
 
 
-def test_a_deleted_table_is_gone_and_a_new_one_is_empty(box: Box) -> None:  # T104, T206, T207
+def test_a_deleted_table_is_gone_and_a_new_one_is_empty(box: TableBox) -> None:  # T104, T206, T207
     box.insert()
     gone = box.client.send("DELETE", f"/Tables('{box.name}')")
     assert (gone.status, gone.body) == (204, b"")
@@ -109,7 +109,7 @@ def test_a_deleted_table_is_gone_and_a_new_one_is_empty(box: Box) -> None:  # T1
     assert box.rows() == []
 
 
-def test_the_entities_of_a_deleted_table_are_collected(box: Box) -> None:
+def test_the_entities_of_a_deleted_table_are_collected(box: TableBox) -> None:
     for number in range(3):
         box.insert(row_key=str(number))
     box.client.send("DELETE", f"/Tables('{box.name}')")
@@ -118,7 +118,7 @@ def test_the_entities_of_a_deleted_table_are_collected(box: Box) -> None:
     assert stored_entities(box) <= before - 3
 
 
-def stored_entities(box: Box) -> int:
+def stored_entities(box: TableBox) -> int:
     everything = Span(b"", b"\xff" * 16)
     return box.server.run(box.server.app.engine.read((), lambda tx: len(list(tx.scan(Entity, everything))), long=True))
 
@@ -167,7 +167,7 @@ ACL = (
 )
 
 
-def test_access_policies_are_kept_and_cleared(box: Box) -> None:  # T105, T106, T210, T211, T212, T215
+def test_access_policies_are_kept_and_cleared(box: TableBox) -> None:  # T105, T106, T210, T211, T212, T215
     def acl(method: str, body: bytes | None = None) -> tuple[int, bytes]:
         reply = box.table(method, {"comp": "acl"}, headers=XML, body=body)
         return reply.status, reply.body
@@ -193,7 +193,7 @@ def test_access_policies_are_kept_and_cleared(box: Box) -> None:  # T105, T106, 
         ),
     ],
 )
-def test_bad_policies_are_refused_in_the_xml_of_the_table_service(box: Box, identifiers: str, code: str) -> None:
+def test_bad_policies_are_refused_in_the_xml_of_the_table_service(box: TableBox, identifiers: str, code: str) -> None:
     body = f"<SignedIdentifiers>{identifiers}</SignedIdentifiers>".encode()
     reply = box.table("PUT", {"comp": "acl"}, headers=XML, body=body)
     assert reply.answer == (400, code)  # T194: here the code is in a header too
@@ -257,7 +257,7 @@ def test_statistics_are_reported_by_the_secondary_alone(server: Running) -> None
         ("DELETE", {}, (405, "MethodNotAllowed")),
     ],
 )
-def test_verbs_that_do_not_fit(box: Box, method: str, headers: dict[str, str], answer: tuple[int, str]) -> None:
+def test_verbs_that_do_not_fit(box: TableBox, method: str, headers: dict[str, str], answer: tuple[int, str]) -> None:
     assert refusal(box.table(method, headers=headers, body={})) == answer
 
 
@@ -275,7 +275,7 @@ def test_verbs_that_do_not_fit(box: Box, method: str, headers: dict[str, str], a
         ("text/html", "MediaTypeNotSupported"),
     ],
 )
-def test_which_forms_an_answer_can_have(box: Box, accept: str, answer: int | str) -> None:
+def test_which_forms_an_answer_can_have(box: TableBox, accept: str, answer: int | str) -> None:
     reply = box.query(headers={"Accept": accept})
     if answer == 200:
         assert reply.status == 200
@@ -284,12 +284,12 @@ def test_which_forms_an_answer_can_have(box: Box, accept: str, answer: int | str
         assert str(answer).encode() in reply.body
 
 
-def test_format_wins_over_accept(box: Box) -> None:  # T159
+def test_format_wins_over_accept(box: TableBox) -> None:  # T159
     reply = box.query(headers={"Accept": "*/*"}, format="application/json;odata=nometadata")
     assert (reply.status, reply.body) == (200, b'{"value":[]}')
 
 
-def test_a_refused_form_changes_nothing(box: Box) -> None:
+def test_a_refused_form_changes_nothing(box: TableBox) -> None:
     # contract G7
     assert box.insert(headers={"Accept": "*/*"}).status == 415
     assert box.rows() == []
@@ -299,7 +299,7 @@ def test_a_refused_form_changes_nothing(box: Box) -> None:
     assert refusal(box.table("POST")) == (411, "MissingContentLengthHeader")  # T166
 
 
-def test_an_error_is_reported_in_the_form_that_was_asked_for(box: Box) -> None:  # T800, §7.1
+def test_an_error_is_reported_in_the_form_that_was_asked_for(box: TableBox) -> None:  # T800, §7.1
     asked = box.get(headers={"Accept": NONE})
     assert refusal(asked) == (404, "ResourceNotFound")
     assert asked["Content-Type"] == "application/json;odata=nometadata;streaming=true;charset=utf-8"
@@ -313,14 +313,14 @@ def test_an_error_is_reported_in_the_form_that_was_asked_for(box: Box) -> None: 
     assert "x-ms-error-code" not in xml
 
 
-def test_wrong_keys_in_a_path_are_refused(box: Box) -> None:  # T147, T906
+def test_wrong_keys_in_a_path_are_refused(box: TableBox) -> None:  # T147, T906
     for path in (f"/{box.name}('x')", f"/{box.name}(PartitionKey='p')", f"/{box.name}(PartitionKey='p',PartitionKey='q')"):
         reply = box.client.send("GET", path)
         assert refusal(reply) == (400, "InvalidInput")
         assert message(reply) == WRONG_KEYS.format(f"{box.server.account}.{box.name}")
 
 
-def test_a_path_below_a_table_names_the_table_before_the_first_slash(box: Box) -> None:
+def test_a_path_below_a_table_names_the_table_before_the_first_slash(box: TableBox) -> None:
     """Seen on Azure."""
     send = box.client.send
     entity = {"PartitionKey": "p", "RowKey": "r"}
@@ -334,7 +334,7 @@ def test_a_path_below_a_table_names_the_table_before_the_first_slash(box: Box) -
     assert (refusal(reply), message(reply)) == ((400, "InvalidInput"), WRONG_KEYS.format(f"{box.server.account}.{box.name}"))
 
 
-def test_an_insert_looks_for_the_table_before_it_looks_at_the_body(box: Box) -> None:
+def test_an_insert_looks_for_the_table_before_it_looks_at_the_body(box: TableBox) -> None:
     """Seen on Azure."""
     send, no_json = box.client.send, {"Content-Type": "multipart/mixed; boundary=x"}
     assert refusal(send("POST", "/absent", body={"x": 1})) == (404, "TableNotFound")

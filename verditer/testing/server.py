@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -140,7 +140,7 @@ class StorageServer:
             raise RuntimeError("the server is not running: use it in a with statement, or call start()")
         return self._app
 
-    def _on_loop(self, action: Any) -> None:
+    def _on_loop(self, action: "Callable[[App], object]") -> None:
         async def act() -> None:
             action(self._running)
 
