@@ -160,15 +160,8 @@ class Load:
             path = f"{CONTAINER}/{self._name}-new-{next(self._numbers)}"
             data = self._chance.randbytes(64) * (size // 64 + 1)
             answer = await self._ask(client, self._ports, asyncio.ensure_future(client.put_blob(path, data)))
-            if answer is None:
-                self.outcome.unknown += 1
-                await asyncio.sleep(PAUSE_SECONDS)
-            elif answer.status == FULL:
-                await self._refuse()
-            else:
-                assert answer.status == 201, answer.outcome
+            if await self._is_created(answer):
                 self._put[path] = data
-                self._acknowledge()
 
     async def _say(self) -> None:
         client = Client(self._chance.choice(self._queue_ports))
@@ -180,14 +173,21 @@ class Load:
             answer = await self._ask(client, self._queue_ports, asyncio.ensure_future(request))
             if answer is None:
                 unknown.add(text)
-                self.outcome.unknown += 1
-                await asyncio.sleep(PAUSE_SECONDS)
-            elif answer.status == FULL:
-                await self._refuse()
-            else:
-                assert answer.status == 201, answer.outcome
+            if await self._is_created(answer):
                 known.add(text)
-                self._acknowledge()
+
+    async def _is_created(self, answer: Answer | None) -> bool:
+        """Count the answer to a write of something new. False: it is refused, or nobody knows whether it happened."""
+        if answer is None:
+            self.outcome.unknown += 1
+            await asyncio.sleep(PAUSE_SECONDS)
+            return False
+        if answer.status == FULL:
+            await self._refuse()
+            return False
+        assert answer.status == 201, answer.outcome
+        self._acknowledge()
+        return True
 
     # Judgement, when everything works again.
 

@@ -8,6 +8,7 @@ one. docs/decisions/postgres-batches.md argues why this keeps the contract of sc
 import asyncio
 from collections import deque
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TypeVar
 
 import psycopg
@@ -42,22 +43,9 @@ class WriteBatches:
         self._lock_seconds = lock_seconds
         self._deadline_seconds = services.deadline_seconds
         self._waiting = WaitingBodies(self._dispatch)
-        self._pool = ConnectionPool(
-            conninfo,
-            size,
-            lock_seconds=lock_seconds,
-            deadline_seconds=services.deadline_seconds,
-            on_free=self._dispatch,
-            on_failure=self._waiting.fail,
-        )
-        self._waiters = ConnectionPool(
-            conninfo,
-            waiters,
-            lock_seconds=lock_seconds,
-            deadline_seconds=services.deadline_seconds,
-            on_free=self._dispatch_contended,
-            on_failure=self._fail_contended,
-        )
+        pool = partial(ConnectionPool, conninfo, lock_seconds=lock_seconds, deadline_seconds=services.deadline_seconds)
+        self._pool = pool(size, on_free=self._dispatch, on_failure=self._waiting.fail)
+        self._waiters = pool(waiters, on_free=self._dispatch_contended, on_failure=self._fail_contended)
         self._contended: deque[PendingBody] = deque()  # another process holds one of their scopes
         self._running = LocalLocks()  # of the transactions of this process
 
