@@ -18,8 +18,6 @@ from verditer.core.errors import Code, StorageError
 from verditer.core.records.table import Entity
 from verditer.services.table import compare
 from verditer.services.table.filter import MAX_DEPTH, MAX_NAMES, And, Compare, Constant, Literal, Node, Not, Or, parse_filter
-from verditer.services.table.query import SYSTEM
-from verditer.services.table.raw_match import raw_match
 
 
 def text(value: str) -> Literal:
@@ -307,16 +305,5 @@ equalities = st.builds(Compare, st.sampled_from(NAMES), st.just("eq"), values.ma
 
 @settings(max_examples=300)
 @given(properties, st.lists(equalities, min_size=1, max_size=2).map(tuple))
-def test_what_raw_test_is_so(known: dict[str, Value], parts: tuple[Compare, ...]) -> None:
-    raw_test = raw_match(And(parts), SYSTEM)
-    if raw_test is not None and raw_test(entity("p", "r", known).properties):
-        assert naive(And(parts), known)
-
-
-def test_what_is_stored_as_it_is_asked_for_raw_test() -> None:
-    for source in ("S eq 'b'", "I eq 5", "L eq 5L", "T eq true", "W eq datetime'2020-01-01T00:00:00.5Z'", f"G eq guid'{GUID}'"):
-        tree = parse_filter(f"{source} and S eq 'b'")
-        assert tree is not None
-        raw_test = raw_match(tree, SYSTEM)
-        assert raw_test is not None
-        assert raw_test(ENTITY.properties)
+def test_equalities_agree_with_the_plain_evaluator(known: dict[str, Value], parts: tuple[Compare, ...]) -> None:
+    assert predicate(And(parts))(entity("p", "r", known)) == naive(And(parts), known)

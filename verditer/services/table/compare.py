@@ -16,7 +16,6 @@ import msgspec
 
 from verditer.core.edm import ANNOTATION, Edm, JsonValue, double_of
 from verditer.services.table.filter import And, Compare, Constant, Literal, Node, Not, Or
-from verditer.services.table.raw_match import raw_match
 
 T = TypeVar("T")
 MemberTest = Callable[[Any, str | None], bool]
@@ -43,18 +42,15 @@ def compile_filter(node: Node, system: System, document: Callable[[T], bytes]) -
 
 def compile_selection(node: Node, system: System, document: Callable[[T], bytes]) -> Callable[[Sequence[T]], list[T]]:
     """A function that selects the matching records. It decodes only the members that the filter names, for all records at once,
-    and decodes nothing when the filter names none or when all records match by their raw bytes."""
+    and decodes nothing when the filter names none."""
     names = tuple(sorted(_names(node) - set(system)))
     test = _compile(node, system, {name: index for index, name in enumerate(names)})
     if not names:
         return lambda records: [record for record in records if test(record, None)]
-    decode, raw_test = _rows_decoder(names), raw_match(node, system)
+    decode = _rows_decoder(names)
 
     def matching(records: Sequence[T]) -> list[T]:
-        documents = list(map(document, records))
-        if raw_test is not None and all(map(raw_test, documents)):
-            return list(records)
-        rows = decode(b"[%b]" % b",".join(documents))
+        rows = decode(b"[%b]" % b",".join(map(document, records)))
         return [record for record, row in zip(records, rows, strict=True) if test(record, row)]
 
     return matching
