@@ -27,7 +27,7 @@ def folder(tmp_path: Path) -> Path:
         "seeds/blob/web/deep/er/a b.bin": bytes(range(256)) * 20_000,
         "seeds/file/team/plans/2026/plan.txt": b"plan",
         "seeds/file/team/large.bin": bytes(range(256)) * 20_000,
-        "seeds/queue/jobs.json": b'["first", "a <b> & c"]',
+        "seeds/queue/jobs.json": b'["first", "a <b> & c", {"job": [1, true]}]',
         "seeds/table/Rates.json": b'[{"PartitionKey": "eur", "RowKey": "usd", "Rate": 1.25}]',
     }
     for name, content in files.items():
@@ -39,7 +39,7 @@ def folder(tmp_path: Path) -> Path:
 
 def test_a_file_names_what_is_there_and_a_second_start_keeps_what_changed(folder: Path) -> None:
     (folder / "verditer.toml").write_text(
-        f'[seed.{ACCOUNT}]\ncontainers = ["box", "$web"]\nqueues = ["mail"]\n'
+        f'[seed.{ACCOUNT}]\ncontainers = ["box", "$web"]\nqueues = ["mail", "jobs"]\n'
         'tables = ["Orders"]\nshares = ["home"]\nfolder = "seeds"\n'
     )
     seed = read_settings_file(folder / "verditer.toml").seed
@@ -51,7 +51,7 @@ def test_a_file_names_what_is_there_and_a_second_start_keeps_what_changed(folder
             queues = QueueServiceClient.from_connection_string(text)
             assert [each.name for each in queues.list_queues()] == ["jobs", "mail"]
             messages = [each.content for each in queues.get_queue_client("jobs").peek_messages(max_messages=10)]
-            assert messages == ["first", "a <b> & c"]
+            assert messages == ["first", "a <b> & c", '{"job": [1, true]}']
             tables = TableServiceClient.from_connection_string(text)
             assert sorted(each.name for each in tables.list_tables()) == ["Orders", "Rates"]
             assert tables.get_table_client("Rates").get_entity("eur", "usd")["Rate"] == 1.25

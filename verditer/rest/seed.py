@@ -49,6 +49,7 @@ class Seeder:
     def __init__(self, handlers: Mapping[str, Handler], account: str) -> None:
         self._handlers = handlers
         self._account = account
+        self._new: set[tuple[str, str]] = set()  # service and name of what this start has created
 
     async def names(self, service: str, names: Iterable[str]) -> None:
         for name in names:
@@ -67,20 +68,23 @@ class Seeder:
             for file in _files(share):
                 await self._file(share, file)
         for file in sorted((folder / "queue").glob("*.json")):
-            if await self._create("queue", file.stem):
-                for text in _list(file):
-                    await self._message(file.stem, str(text))
+            await self._create("queue", file.stem)
+            if ("queue", file.stem) in self._new:
+                for message in _list(file):
+                    await self._message(file.stem, message if isinstance(message, str) else json.dumps(message))
         for file in sorted((folder / "table").glob("*.json")):
             await self._create("table", file.stem)
             for entity in _list(file):
                 await self._send("table", "POST", file.stem, _JSON, _Bytes(json.dumps(entity).encode()))
 
-    async def _create(self, service: str, name: str) -> bool:
-        """Whether it is new."""
+    async def _create(self, service: str, name: str) -> None:
         query = _CREATION_QUERIES.get(service)
         if query is None:  # Table names what is created in the body
-            return await self._send(service, "POST", "Tables", _JSON, _Bytes(json.dumps({"TableName": name}).encode()))
-        return await self._send(service, "PUT", quote(name) + query)
+            is_new = await self._send(service, "POST", "Tables", _JSON, _Bytes(json.dumps({"TableName": name}).encode()))
+        else:
+            is_new = await self._send(service, "PUT", quote(name) + query)
+        if is_new:
+            self._new.add((service, name))
 
     async def _blob(self, container: Path, file: Path) -> None:
         headers = {"x-ms-blob-type": "BlockBlob", "if-none-match": "*", "content-type": _type_of(file)}
