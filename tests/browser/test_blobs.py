@@ -265,6 +265,16 @@ def test_a_change_by_another_client_is_not_overwritten(page: Page, azure: Azure)
     assert blob.get_blob_properties().metadata == {"who": "other"}
 
 
+def test_a_blob_that_another_client_deletes_is_said_to_be_gone(page: Page, azure: Azure) -> None:
+    blob = azure.blobs.create_container("gone").upload_blob("a.txt", b"x")
+    show(page, "gone", "a.txt", "Concurrency")
+    expect(page.locator("#detail")).to_contain_text("available")
+    blob.delete_blob()
+    expect(page.locator("#detail")).to_contain_text("There is no blob of this name any more.")
+    page.get_by_role("tab", name="Preview").click()
+    expect(page.locator("#detail")).to_contain_text("The specified blob does not exist.")
+
+
 def test_snapshots_are_taken_shown_restored_and_deleted(page: Page, azure: Azure) -> None:
     blob = azure.blobs.create_container("snaps").upload_blob("a.txt", b"first")
     show(page, "snaps", "a.txt", "Properties")
@@ -350,7 +360,7 @@ def test_the_etag_on_screen_follows_every_write(page: Page, azure: Azure) -> Non
         blob.upload_blob(text, overwrite=True)
         expect(page.locator("#detail dl")).to_contain_text(blob.get_blob_properties().etag)
     blob.delete_blob()
-    expect(page.locator("#detail")).to_contain_text("There is no current blob")
+    expect(page.locator("#detail")).to_contain_text("There is no blob of this name any more.")
 
 
 def test_a_signature_is_made_and_copied_with_one_click(page: Page, azure: Azure) -> None:

@@ -100,6 +100,16 @@ def test_the_keyboard_is_enough(page: Page, azure: Azure) -> None:
     expect(page.get_by_role("dialog")).to_have_count(0)
 
 
+def test_a_dialog_that_was_refused_is_left_by_the_keyboard(page: Page) -> None:
+    visit(page, f"{ACCOUNT}/blob")
+    page.get_by_role("button", name="New container").click()
+    page.get_by_label("Name").fill("Not_Valid")
+    page.get_by_role("button", name="Create").click()
+    expect(page.get_by_role("dialog").get_by_role("alert")).to_contain_text("invalid characters")
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+
+
 def test_the_keyboard_goes_from_a_row_to_its_details_and_back(page: Page, azure: Azure) -> None:
     container = azure.blobs.create_container("keys")
     for name in ("a.txt", "b.txt"):

@@ -71,7 +71,7 @@ async function refusal(request, type) {
   }
   message = message.split("\nRequestId")[0];
   if (request.status === 401) message = "The session has ended. Open the link that the server printed when it started.";
-  return new Refused(request.status, code, message || `${code || "The request was refused"} (${request.status}).`);
+  return new Refused(request.status, code, message || request.statusText || `${code || "The request was refused"} (${request.status}).`);
 }
 
 export const child = (element, name) => element?.getElementsByTagName(name)[0]?.textContent ?? "";

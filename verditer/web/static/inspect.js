@@ -56,10 +56,13 @@ export function concurrency(panel, place, { readOnly, history, changed: onchange
 
 const stateOf = (found) => JSON.stringify({ ...found, now: "" });
 
+const ONLY_HISTORY = "There is no current blob of this name, only its history.";
+const NO_BLOB = "There is no blob of this name any more.";
+
 function drawEtag(part, found, changed) {
   if (!found.etag) {
     part.replaceChildren(
-      found.kind === "blob" ? h("div", { class: "notice warn" }, "There is no current blob of this name, only its history.") : "",
+      found.kind === "blob" ? h("div", { class: "notice warn" }, found.history.length ? ONLY_HISTORY : NO_BLOB) : "",
     );
     return;
   }
