@@ -37,7 +37,7 @@ class Admin:
             return await self._dispatch(request, self._access.check(request))
         except Refused as refused:
             wants_page = "text/html" in request.headers.get("accept", "")
-            return pages.locked_page() if refused.status == 401 and wants_page else refused.response()
+            return pages.locked_page(request) if refused.status == 401 and wants_page else refused.response()
         except StorageError as error:
             return json_answer(STATUS[error.code.error_class], {"error": error.message, "code": error.code.azure_code})
         except InvalidDocument as problem:

@@ -16,7 +16,11 @@ _TYPES = {
     "svg": "image/svg+xml",
 }
 _LOCKED_STYLE = (
+    ":root{color-scheme:light dark}"
     "body{font:16px/1.6 system-ui;max-width:36rem;margin:12vh auto;padding:0 1rem}input,button{font:inherit;padding:.3rem .6rem}"
+)
+_WRONG = (
+    "<p><strong>This is not the token of the running server.</strong> Each start has a new one, unless --adminToken sets it.</p>"
 )
 _LOCKED = f"""<!doctype html><html lang="en"><meta charset="utf-8"><title>Verditer</title><style>{_LOCKED_STYLE}</style>
 <h1>Verditer</h1><p>Open the link that the server printed when it started (<code>Explorer http://…/?token=…</code>), or paste its
@@ -37,12 +41,13 @@ def static_file(request: Request) -> Response | None:
     return _file_answer(name, request) if name in _names() else None
 
 
-def locked_page() -> Response:
-    """For a browser that has no cookie."""
+def locked_page(request: Request) -> Response:
+    """For a browser that has no cookie. Its token, if it sent one, is wrong."""
+    body = _LOCKED.replace("<p>", f"{_WRONG}<p>", 1) if "token=" in request.target else _LOCKED
     digest = base64.b64encode(hashlib.sha256(_LOCKED_STYLE.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'sha256-{digest}'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
     headers = [("Content-Type", _TYPES["html"]), *_page_headers(policy)]
-    return Response(status=401, headers=headers, body=_LOCKED.encode())
+    return Response(status=401, headers=headers, body=body.encode())
 
 
 def _file_answer(name: str, request: Request) -> Response:
