@@ -214,7 +214,7 @@ def test_a_json_preview_changes_nothing_but_the_layout(page: Page, azure: Azure)
 
 
 def test_metadata_tags_properties_and_tier_are_edited(page: Page, azure: Azure) -> None:
-    blob = azure.blobs.create_container("edits").upload_blob("a.txt", b"x", metadata={"old": "1"})
+    blob = azure.blobs.create_container("edits").upload_blob("a.txt", b"x", metadata={"OldName": "1"})
     show(page, "edits", "a.txt", "Properties")
     sections = page.locator("#detail section.part")
     sections.filter(has_text="Metadata").get_by_role("button", name="Edit").click()
@@ -235,7 +235,7 @@ def test_metadata_tags_properties_and_tier_are_edited(page: Page, azure: Azure) 
     page.get_by_role("button", name="Set tier").click()
     expect(page.get_by_text("Tier set.")).to_be_visible()
     found = blob.get_blob_properties()
-    assert (found.metadata, found.content_settings.content_type, found.blob_tier) == ({"old": "2"}, "text/markdown", "Cool")
+    assert (found.metadata, found.content_settings.content_type, found.blob_tier) == ({"OldName": "2"}, "text/markdown", "Cool")
     assert blob.get_blob_tags() == {"stage": "a+b=c"}
     assert found.content_settings.cache_control is None
 

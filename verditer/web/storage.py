@@ -23,6 +23,8 @@ _GUARDS = [
     ("Cross-Origin-Resource-Policy", "same-origin"),
     ("X-Frame-Options", "DENY"),
 ]
+_METADATA = "x-ms-meta-"
+_METADATA_NAMES = "X-Verditer-Metadata-Names"  # browsers give pages the names of headers in lower case
 _DROPPED = {"content-disposition", "cache-control", "set-cookie", "refresh", "link"}
 
 
@@ -45,6 +47,8 @@ def _guarded(request: Request, response: Response) -> Response:
     extra = list(_GUARDS)
     if request.method != "HEAD":  # the answer to HEAD has the Cache-Control that is stored, which the page shows and edits
         extra.append(("Cache-Control", "no-store"))
+    if names := [name[len(_METADATA) :] for name, _ in kept if name.lower().startswith(_METADATA)]:
+        extra.append((_METADATA_NAMES, ",".join(names)))
     if request.method == "GET":
         name = unquote(request.target.partition("?")[0]).rstrip("/").rpartition("/")[2]
         extra.append(("Content-Disposition", f"attachment; filename*=UTF-8''{quote(name, safe='')}"))

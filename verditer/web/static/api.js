@@ -78,16 +78,19 @@ export const child = (element, name) => element?.getElementsByTagName(name)[0]?.
 export const listed = (answer, name) => [...answer.content.getElementsByTagName(name)];
 
 // The metadata that an answer carries, and the headers that store it.
-export const metadataOf = (answer) =>
-  Object.fromEntries(
+export function metadataOf(answer) {
+  const names = (answer.header("x-verditer-metadata-names") ?? "").split(",");
+  const asStored = new Map(names.map((name) => [name.toLowerCase(), name])); // the browser gives them in lower case
+  return Object.fromEntries(
     answer.request
       .getAllResponseHeaders()
       .trim()
       .split("\r\n")
       .map((line) => line.split(": "))
       .filter(([name]) => name.startsWith("x-ms-meta-"))
-      .map(([name, ...value]) => [name.slice(10), value.join(": ")]),
+      .map(([name, ...value]) => [asStored.get(name.slice(10)) ?? name.slice(10), value.join(": ")]),
   );
+}
 export const asMetadata = (entries) =>
   Object.fromEntries(Object.entries(entries).map(([key, value]) => [`x-ms-meta-${key}`, value]));
 
