@@ -53,6 +53,13 @@ def _fill(azure: Azure) -> None:
     share.get_file_client("readme.txt").upload_file(b"Files of the team.\n")
 
 
+def write_too_late(azure: Azure, etag: str) -> None:
+    with contextlib.suppress(HttpResponseError):
+        azure.blobs.get_blob_client("reports", "settings.json").set_blob_metadata(
+            {"owner": "nobody"}, etag=etag, match_condition=MatchConditions.IfNotModified
+        )
+
+
 def load(azure: Azure, seconds: float) -> None:
     """Requests of all kinds, some of them refused because another client was faster."""
     blob = azure.blobs.get_blob_client("reports", "settings.json")
@@ -69,7 +76,6 @@ def load(azure: Azure, seconds: float) -> None:
             queue.update_message(message, visibility_timeout=0)
         list(table.query_entities("PartitionKey eq 'north'"))
         if number % 4 == 0:
-            with contextlib.suppress(HttpResponseError):
-                blob.set_blob_metadata({"owner": "nobody"}, etag=etag, match_condition=MatchConditions.IfNotModified)
+            write_too_late(azure, etag)
             with contextlib.suppress(HttpResponseError):
                 azure.blobs.get_blob_client("reports", "missing.txt").get_blob_properties()

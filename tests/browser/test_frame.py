@@ -259,7 +259,7 @@ def test_a_server_of_one_service_offers_no_other(context: BrowserContext, tmp_pa
 def test_pictures_of_the_overview_and_of_live_requests(
     context: BrowserContext, server: Running, azure: Azure, theme: str
 ) -> None:
-    from tests.browser.example import fill, load
+    from tests.browser.example import fill, load, write_too_late
 
     fill(azure)
     page = opened(context, server)
@@ -269,6 +269,7 @@ def test_pictures_of_the_overview_and_of_live_requests(
     page.screenshot(path=PICTURES / f"overview-{theme}.png")
     visit(page, "live")
     load(azure, seconds=1)
-    page.locator("tr.refused").first.wait_for()
+    write_too_late(azure, '"0x8D0000000000000"')
+    page.locator("#main tbody tr.refused:first-child").wait_for()
     page.screenshot(path=PICTURES / f"live-{theme}.png")
     expect(page.locator("tr.refused").first).to_contain_text("was changed after the client had read it")
