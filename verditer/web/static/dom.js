@@ -68,11 +68,12 @@ export function ask(
 ) {
   return new Promise((resolve) => {
     let answer = null;
+    let busy = false;
     const problem = h("div", { class: "notice bad", hidden: true, role: "alert" });
     const accept = async (event) => {
       event.preventDefault();
-      if (yes.disabled) return; // a second click does nothing twice
-      yes.disabled = true;
+      if (busy) return; // a second click does nothing twice
+      busy = true;
       try {
         answer = await result();
         if (answer !== undefined) dialog.close();
@@ -80,7 +81,7 @@ export function ask(
         problem.textContent = error.message;
         problem.hidden = false;
       } finally {
-        yes.disabled = false;
+        busy = false;
       }
     };
     const yes = h("button", { type: "submit", class: danger ? "danger" : "primary" }, confirm);
