@@ -53,6 +53,21 @@ def test_json_has_the_same_fields_by_name(tmp_path: Path, capsys: pytest.Capture
     assert "secret" not in line
 
 
+def test_bytes_out_are_those_of_the_body_that_was_sent(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with running(tmp_path, in_memory=True, silent=False) as server:
+        client = Client(server)
+        client.send("PUT", "/box", {"restype": "container"})
+        client.send("PUT", "/box/blob", headers={"x-ms-blob-type": "BlockBlob"}, body=b"12345")
+        assert client.send("HEAD", "/box/blob")["Content-Length"] == "5"
+        client.send("GET", "/box/blob")
+        client.close()
+    *_, head, get = capsys.readouterr().out.splitlines()
+    assert " GetBlobProperties 200 " in head
+    assert " out=0 " in head
+    assert " GetBlob 200 " in get
+    assert " out=5 " in get
+
+
 class Output(io.StringIO):
     """Counts the writes."""
 

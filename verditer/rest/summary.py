@@ -13,7 +13,7 @@ def summarized(service: str, record: Callable[[RequestSummary], None]) -> Observ
 
     def observe(stage: IncomingRequest, response: Response, now: int, seconds: float) -> None:
         request, body = stage.request, response.body
-        size_bytes = response.length
+        size_bytes = response.length if request.method != "HEAD" else 0
         if size_bytes is None:
             size_bytes = len(body) if isinstance(body, bytes) else 0
         record(
