@@ -50,6 +50,7 @@ check: lint
 	@$(PYTEST) tests/unit tests/rest tests/contract -k "not postgres"
 
 bench: $(VENV)/.developed
+	@$(BIN)/python -m tests.contract.s3
 	@$(BIN)/python -m benchmarks $(ARGS)
 
 format: $(VENV)/.developed

@@ -38,6 +38,8 @@ def main() -> int:
     arguments = parse_arguments()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(2))  # so that started servers are stopped
     wrk.require_wrk()
+    if arguments.shared or arguments.save:
+        shared_store.require_s3()  # now rather than after all other benchmarks
     require_disk(arguments.folder)
     plan = Plan(seconds=arguments.seconds, rounds=arguments.rounds, folder=arguments.folder)
     if arguments.profile:

@@ -15,6 +15,11 @@ def embedded() -> Side:
     return sides.verditer(label="embedded, one worker", options=ONE_WORKER)
 
 
+def require_s3() -> None:
+    if reason := s3.missing():
+        raise CannotMeasure(reason)
+
+
 @contextmanager
 def on_postgres(*, with_s3: bool = False) -> Iterator[Side]:
     """A node on a database of its own. PostgreSQL syncs its log, as the embedded store does."""
@@ -29,8 +34,6 @@ def _bucket(wanted: bool) -> Iterator[tuple[tuple[str, ...], dict[str, str]]]:
     if not wanted:
         yield (), {}
         return
-    if reason := s3.missing():
-        raise CannotMeasure(reason)
     with s3.running_s3_server() as server:
         location = server.location()
         yield ("--extents", f"s3://{location.bucket}/{location.prefix}"), server.environment
