@@ -116,11 +116,13 @@ def _usual_workers(config: Config) -> int:
 
 
 def _keep_freed_memory() -> None:
-    """Let glibc keep up to 64 MiB of freed memory: returning pages and faulting them in again costs an upload a sixth."""
+    """Let glibc keep up to 64 MiB of freed memory: returning pages and faulting them in again costs an upload a sixth. Threads
+    share it. With an arena for each thread, reading a large file over SMB took 30 MB above idle instead of 14."""
     with contextlib.suppress(OSError, AttributeError):
         libc = ctypes.CDLL("libc.so.6")
         libc.mallopt(-1, 64 * MIB)  # M_TRIM_THRESHOLD
         libc.mallopt(-3, 32 * MIB)  # M_MMAP_THRESHOLD
+        libc.mallopt(-8, 2)  # M_ARENA_MAX
 
 
 async def _serve(config: Config) -> None:
