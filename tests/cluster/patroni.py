@@ -17,7 +17,7 @@ from tests.cluster.processes import Managed, free_port, own
 from tests.contract.tcp_proxy import TcpProxy
 
 MEMBERS = 3
-DISK_MIB = 1024
+DISK_MIB = 2048  # with room for the log that a member which was away needs
 TTL_SECONDS = 20  # Patroni's shortest: after so long without a sign of life, another member becomes the primary
 
 _CONFIGURATION = """
@@ -34,7 +34,7 @@ bootstrap:
     synchronous_mode: true
     postgresql:
       use_pg_rewind: true
-      parameters: {{max_connections: 200, synchronous_commit: "on", fsync: "off", max_wal_size: 128MB, wal_keep_size: 64MB}}
+      parameters: {{max_connections: 200, synchronous_commit: "on", fsync: "off", max_wal_size: 256MB, wal_keep_size: 768MB}}
   initdb: [{{encoding: UTF8}}, {{locale: C}}]
   pg_hba: ["host all all 127.0.0.1/32 trust", "host replication all 127.0.0.1/32 trust", "local all all trust"]
 postgresql:
