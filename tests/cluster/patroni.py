@@ -116,18 +116,22 @@ class Member:
 
     async def role(self) -> tuple[str, str]:
         """Its role and state, as Patroni tells them."""
+        told = await asyncio.to_thread(self._ask)
+        return str(told.get("role", "")), str(told.get("state", ""))
 
-        def ask() -> tuple[str, str]:
+    async def is_synchronous(self) -> bool:
+        """Whether it is the standby that the primary waits for."""
+        return bool((await asyncio.to_thread(self._ask)).get("sync_standby"))
+
+    def _ask(self) -> dict[str, object]:
+        told: dict[str, object] = {}
+        with contextlib.suppress(OSError, ValueError):  # it does not run, or not yet
             try:
                 with urllib.request.urlopen(f"http://127.0.0.1:{self._rest}/patroni", timeout=2) as answer:
                     told = json.load(answer)
             except urllib.error.HTTPError as error:
                 told = json.load(error)
-            except (OSError, ValueError):
-                return "", ""
-            return str(told.get("role", "")), str(told.get("state", ""))
-
-        return await asyncio.to_thread(ask)
+        return told
 
 
 class Postgres:
@@ -167,12 +171,14 @@ class Postgres:
             await asyncio.sleep(0.2)
 
     async def until_healthy(self, count: int, seconds: float = 150) -> None:
-        """So many members run, one of them as the primary."""
+        """So many members run, one of them as the primary and another one as the standby that it waits for: before that, a
+        primary acknowledges what no other member has."""
         async with asyncio.timeout(seconds):
             while True:
                 states = [await member.role() for member in self.members]
                 running = [role for role, state in states if state in ("running", "streaming")]
-                if len(running) >= count and any(role in ("master", "primary") for role in running):
+                has_standby = count == 1 or any([await member.is_synchronous() for member in self.members])
+                if len(running) >= count and any(role in ("master", "primary") for role in running) and has_standby:
                     return
                 await asyncio.sleep(0.5)
 

@@ -64,7 +64,10 @@ class Managed:
 
 
 def _end_with_parent() -> None:
-    ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+    """And become the parent of what the children leave behind: Patroni starts PostgreSQL by a process that ends."""
+    libc = ctypes.CDLL(None)
+    libc.prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+    libc.prctl(36, 1)  # PR_SET_CHILD_SUBREAPER
 
 
 def own(folder: Path) -> None:
