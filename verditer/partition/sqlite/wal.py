@@ -20,8 +20,10 @@ logger = logging.getLogger("verditer")
 RESTART_PAGES = 2000  # 16 MB: a longer log is restarted from its beginning
 CHECKPOINT_ROWS = 500  # rows written between two checkpoints; a row is mostly one page or less
 CHECKPOINT_SECONDS = 0.02  # in which quick writers on a quick disk add some 4 MB
-RESTART_MILLISECONDS = 5  # that a restart waits for readers; while a long read goes on, the log grows instead,
-MAX_RESTART_MILLISECONDS = 20  # and restarts wait longer, since on a busy machine a short read may take that long
+# How long a restart waits for readers, in proportion to the length of the log: a busy machine may suspend a short read. While a long
+# read goes on, the log grows instead.
+RESTART_MILLISECONDS = 5  # for a log of RESTART_PAGES
+MAX_RESTART_MILLISECONDS = 20
 
 
 class WriteAheadLog:
