@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from urllib.parse import quote
 
 from tests.simulation.client import Answer, Client, Gone
-from tests.simulation.linear import Call, linearization
+from tests.simulation.linear import Call, unexplained
 
 CONTAINER, QUEUE = "cluster", "cluster"
 LARGE = 200_000
@@ -193,8 +193,8 @@ class Load:
 
     async def judge(self) -> Outcome:
         for path, history in self._histories.items():
-            if linearization(history) is None:
-                self.outcome.violations.append(f"no order explains the history of {path}")
+            if (call := unexplained(history)) is not None:
+                self.outcome.violations.append(f"no order of the calls on {path} explains {call}")
         client = Client(self._ports[0])
         for path, data in self._put.items():
             answer = await client.get_blob(path)

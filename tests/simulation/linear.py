@@ -1,11 +1,14 @@
-"""A linearizability checker after Wing and Gong, for one blob: is there a sequential order that explains all results?
+"""A linearizability checker for one blob: is there a sequential order that explains all results?
 
-A call takes effect at one instant between its invocation and its return. `linearization` looks for such instants by trying
-the calls that may come first, and remembers the (calls done, state) pairs without a solution. A call without a response may
-have happened at any time after its invocation, or never; a read without a response is ignored.
+A call takes effect at one instant between its invocation and its return. `unexplained` follows the history in the order of time
+and keeps every possibility of what has taken effect so far (Lowe, "Testing for linearizability"): a waiting call is tried only
+when a response has to be explained. A call without a response may have happened at any time after its invocation, or never; a
+read without a response is ignored.
 """
 
 import math
+from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -36,48 +39,78 @@ class Call:
     outcome: str = ""
 
 
-def linearization(history: list[Call], start: State | None = None) -> list[Call] | None:
-    """One order that explains every response, or None."""
-    calls = sorted((call for call in history if call.outcome or call.do != "get"), key=lambda call: call.invoked)
-    everything = sum(1 << number for number, call in enumerate(calls) if call.outcome)
-    failed: set[tuple[int, State | None]] = set()
-    path: list[Call] = []
-    # (done, state, numbers to try); an explicit stack, because histories exceed the recursion limit
-    stack = [(0, start, _may_come_next(calls, 0))]
-    while stack:
-        done, state, candidates = stack[-1]
-        if done & everything == everything:
-            return path
-        if not candidates:
-            failed.add((done, state))
-            stack.pop()
-            if path:
-                path.pop()
+class Possibility(NamedTuple):
+    """The state of the blob, and which of the calls that wait for a response have taken effect."""
+
+    state: State | None
+    answered: frozenset[int]  # of those whose response comes later
+    lost: frozenset[int]  # of those that never get one
+
+
+def unexplained(history: list[Call], start: State | None = None) -> Call | None:
+    """The first call whose response no order explains, or None if an order explains all of them."""
+    calls = [call for call in history if call.outcome or call.do != "get"]
+    invocations = [(call.invoked, 0, number) for number, call in enumerate(calls)]
+    returns = [(call.returned, 1, number) for number, call in enumerate(calls) if call.outcome]
+    possibilities = [Possibility(start, frozenset(), frozenset())]
+    waiting: dict[int, Call] = {}
+    for _, returned, number in sorted(invocations + returns):
+        if not returned:
+            waiting[number] = calls[number]
             continue
-        number = candidates.pop()
-        for after in effects(calls[number], state):
-            step = (done | 1 << number, after)
-            if step not in failed:
-                stack.append((*step, _may_come_next(calls, step[0])))
-                path.append(calls[number])
-                break
+        possibilities = _with(number, possibilities, waiting)
+        del waiting[number]
+        if not possibilities:
+            return calls[number]
     return None
 
 
-def _may_come_next(calls: list[Call], done: int) -> list[int]:
-    """Calls invoked before any waiting call has returned; the ones that returned first are tried first. They are in the
-    order of their invocations, so the search stops at the first one that is too late."""
-    ready: list[int] = []
-    horizon = math.inf
-    waiting = (1 << len(calls)) - 1 & ~done
-    while waiting:
-        number = (waiting & -waiting).bit_length() - 1
-        if calls[number].invoked > horizon:
-            break
-        ready.append(number)
-        horizon = min(horizon, calls[number].returned)
-        waiting &= waiting - 1
-    return sorted(ready, key=lambda number: calls[number].returned, reverse=True)
+def _with(number: int, possibilities: list[Possibility], waiting: dict[int, Call]) -> list[Possibility]:
+    """What is possible when this call has taken effect: other calls that wait may have done so before it."""
+    found = _Fewest()
+    tried = _Fewest()
+    queue = deque(possibilities)
+    while queue:
+        possibility = queue.popleft()
+        if number in possibility.answered:
+            found.add(possibility._replace(answered=possibility.answered - {number}))
+        elif tried.add(possibility):
+            queue.extend(_one_more(possibility, waiting))
+    return found.all()
+
+
+def _one_more(possibility: Possibility, waiting: dict[int, Call]) -> Iterator[Possibility]:
+    """One waiting call takes effect."""
+    state, answered, lost = possibility
+    for number, call in waiting.items():
+        if number in answered or number in lost:
+            continue
+        for after in effects(call, state):
+            if call.outcome:
+                yield Possibility(after, answered | {number}, lost)
+            elif after != state:
+                yield Possibility(after, answered, lost | {number})
+
+
+class _Fewest:
+    """Possibilities without those that differ from another one only in that more lost calls have taken effect: whatever they
+    explain later, the other one explains too."""
+
+    def __init__(self) -> None:
+        self._lost: dict[tuple[State | None, frozenset[int]], list[frozenset[int]]] = {}
+
+    def add(self, possibility: Possibility) -> bool:
+        """False if there is one with fewer already, or the same."""
+        state, answered, lost = possibility
+        known = self._lost.setdefault((state, answered), [])
+        if any(other <= lost for other in known):
+            return False
+        known[:] = [other for other in known if not lost <= other]
+        known.append(lost)
+        return True
+
+    def all(self) -> list[Possibility]:
+        return [Possibility(state, answered, lost) for (state, answered), known in self._lost.items() for lost in known]
 
 
 def effects(call: Call, state: State | None) -> list[State | None]:
