@@ -20,8 +20,8 @@ logger = logging.getLogger("verditer")
 RESTART_PAGES = 2000  # 16 MB: a longer log is restarted from its beginning
 CHECKPOINT_ROWS = 500  # rows written between two checkpoints; a row is mostly one page or less
 CHECKPOINT_SECONDS = 0.02  # in which quick writers on a quick disk add some 4 MB
-# How long a restart waits for readers, in proportion to the length of the log: a busy machine may suspend a short read. While a long
-# read goes on, the log grows instead.
+# How long a restart waits for readers, in proportion to the length of the log: a busy machine may suspend a short read. While a
+# long read goes on, the log grows instead.
 RESTART_MILLISECONDS = 5  # for a log of RESTART_PAGES
 MAX_RESTART_MILLISECONDS = 20
 
