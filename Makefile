@@ -27,7 +27,9 @@ smb: $(VENV)/.developed
 	@$(BIN)/python -m tests.smb_judges.install
 	@$(BIN)/python -m pytest tests/smb_judges $(ARGS)
 
+CLUSTER_PACKAGES := postgresql patroni etcd-server python3-etcd libfaketime
 cluster: $(VENV)/.developed
+	@(command -v patroni && command -v etcd) > /dev/null || (apt-get update -qq && apt-get install -qq -y --no-install-recommends $(CLUSTER_PACKAGES) > /dev/null)
 	@$(BIN)/python -m tests.contract.s3
 	@$(BIN)/python -m tests.cluster $(ARGS)
 

@@ -4,6 +4,7 @@
 import argparse
 import asyncio
 import os
+import signal
 import sys
 import time
 from datetime import UTC, datetime
@@ -35,6 +36,9 @@ async def run_fault(cluster: Cluster, row: FaultRow, seed: int) -> Outcome:
 
 
 async def run(names: list[str], seed: int) -> list[tuple[FaultRow, Outcome]]:
+    task = asyncio.current_task()
+    assert task is not None
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)  # the servers end and their disks are unmounted
     results = []
     async with running_cluster() as cluster:
         await prepare(cluster.blob_ports[0], cluster.queue_ports[0])

@@ -2,17 +2,18 @@
 
 A call takes effect at one instant between its invocation and its return. `unexplained` follows the history in the order of time
 and keeps every possibility of what has taken effect so far (Lowe, "Testing for linearizability"): a waiting call is tried only
-when a response has to be explained. A call without a response may have happened at any time after its invocation, or never; a
-read without a response is ignored.
+when a response has to be explained. A call without a response is lost: it may have happened at any time after its invocation, or
+never; a lost read is ignored. The values that are written differ from each other.
 """
 
 import math
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-ANY = "any"  # the ETag of a write whose response was lost
+ANY = "any"  # the ETag in a response that has none, or of a call whose response was lost
+UNSEEN = "unseen"  # the ETag of a lost write that nobody has read: no condition can name it
 
 
 class State(NamedTuple):
@@ -44,12 +45,12 @@ class Possibility(NamedTuple):
 
     state: State | None
     answered: frozenset[int]  # of those whose response comes later
-    lost: frozenset[int]  # of those that never get one
+    lost: frozenset[int]  # of those that never get one and have no If-Match: what an If-Match names exists only once
 
 
 def unexplained(history: list[Call], start: State | None = None) -> Call | None:
     """The first call whose response no order explains, or None if an order explains all of them."""
-    calls = [call for call in history if call.outcome or call.do != "get"]
+    calls = _with_what_was_read([call for call in history if call.outcome or call.do != "get"])
     invocations = [(call.invoked, 0, number) for number, call in enumerate(calls)]
     returns = [(call.returned, 1, number) for number, call in enumerate(calls) if call.outcome]
     possibilities = [Possibility(start, frozenset(), frozenset())]
@@ -63,6 +64,20 @@ def unexplained(history: list[Call], start: State | None = None) -> Call | None:
         if not possibilities:
             return calls[number]
     return None
+
+
+def _with_what_was_read(calls: list[Call]) -> list[Call]:
+    """Give each lost write the ETag that a read has shown. Those that nobody has read become equal, since no response tells one
+    from another."""
+    read = [call for call in calls if call.do == "get" and call.outcome == "200"]
+    blobs, bodies = {call.value: call.etag for call in read}, {call.value.partition("/")[0] for call in read}
+    metadata = {call.value.partition("/")[2]: call.etag for call in read}
+
+    def lost(call: Call) -> Call:
+        etags, seen = (blobs, call.value in bodies) if call.do == "put" else (metadata, call.value in metadata)
+        return replace(call, value=call.value if seen else "", etag=etags.get(call.value, UNSEEN))
+
+    return [call if call.outcome else lost(call) for call in calls]
 
 
 def _with(number: int, possibilities: list[Possibility], waiting: dict[int, Call]) -> list[Possibility]:
@@ -80,16 +95,22 @@ def _with(number: int, possibilities: list[Possibility], waiting: dict[int, Call
 
 
 def _one_more(possibility: Possibility, waiting: dict[int, Call]) -> Iterator[Possibility]:
-    """One waiting call takes effect."""
+    """One waiting call takes effect. Of equal lost calls only the first is tried."""
     state, answered, lost = possibility
+    tried = set()
     for number, call in waiting.items():
         if number in answered or number in lost:
             continue
+        if not call.outcome:
+            kind = (call.do, call.value, call.if_match, call.if_none)
+            if kind in tried:
+                continue
+            tried.add(kind)
         for after in effects(call, state):
             if call.outcome:
                 yield Possibility(after, answered | {number}, lost)
             elif after != state:
-                yield Possibility(after, answered, lost | {number})
+                yield Possibility(after, answered, lost if call.if_match else lost | {number})
 
 
 class _Fewest:
@@ -116,10 +137,9 @@ class _Fewest:
 def effects(call: Call, state: State | None) -> list[State | None]:
     """The state after the call if it can have happened here with this outcome: one state or none."""
     expected = _expected(call, state)
-    if call.outcome and expected is not None and call.outcome != expected:
+    if call.outcome and call.outcome != expected:
         return []
-    outcome = call.outcome or expected
-    match call.do, outcome:
+    match call.do, expected:
         case "put", "201":
             return [State(call.etag, call.value)]
         case "set", "200":
@@ -129,24 +149,17 @@ def effects(call: Call, state: State | None) -> list[State | None]:
             return [None]
         case "get", "200":
             assert state is not None
-            same = state.value == call.value and state.etag in (ANY, call.etag)
-            return [State(call.etag, state.value)] if same else []
+            return [state] if (state.etag, state.value) == (call.etag, call.value) else []
     return [state]
 
 
-def _expected(call: Call, state: State | None) -> str | None:
-    """The required response; None if it depends on the lost ETag of an earlier write."""
+def _expected(call: Call, state: State | None) -> str:
     if call.if_none and state is not None:
         return "409 BlobAlreadyExists"
     if state is None and call.do != "put":
         return "404 BlobNotFound"
-    if call.if_match is not None:
-        if state is None:
-            return "412 ConditionNotMet"
-        if state.etag == ANY:
-            return None if call.outcome in (SUCCESS[call.do], "412 ConditionNotMet") else SUCCESS[call.do]
-        if state.etag != call.if_match:
-            return "412 ConditionNotMet"
+    if call.if_match is not None and (state is None or state.etag != call.if_match):
+        return "412 ConditionNotMet"
     return SUCCESS[call.do]
 
 
