@@ -27,10 +27,11 @@ smb: $(VENV)/.developed
 	@$(BIN)/python -m tests.smb_judges.install
 	@$(BIN)/python -m pytest tests/smb_judges $(ARGS)
 
-CLUSTER_PACKAGES := postgresql patroni etcd-server python3-etcd libfaketime
+CLUSTER_PACKAGES := postgresql etcd-server libfaketime python3-pip
 cluster: $(VENV)/.developed
-	@(command -v patroni && command -v etcd) > /dev/null || (apt-get update -qq && apt-get install -qq -y --no-install-recommends $(CLUSTER_PACKAGES) > /dev/null)
+	@command -v etcd > /dev/null || (apt-get update -qq && apt-get install -qq -y --no-install-recommends $(CLUSTER_PACKAGES) > /dev/null)
 	@$(BIN)/python -m tests.contract.s3
+	@$(BIN)/python -m tests.cluster.patroni
 	@$(BIN)/python -m tests.cluster $(ARGS)
 
 browser: $(VENV)/.developed

@@ -1,4 +1,7 @@
-"""PostgreSQL with a primary and two synchronous standbys: three Patroni processes and etcd, from Debian's packages, on loopback.
+"""PostgreSQL with a primary and two synchronous standbys: three Patroni processes and etcd, on loopback.
+
+`make cluster` installs Patroni from PyPI: that of Debian 12 (3.0.2) lets a primary that was suspended take the leader lock from
+its successor. PostgreSQL and etcd come from Debian's packages.
 
 Servers reach each PostgreSQL through a proxy of its own (`tests/contract/tcp_proxy.py`), so that its network can fail.
 """
@@ -16,9 +19,15 @@ from pathlib import Path
 from tests.cluster.processes import Managed, free_port, own
 from tests.contract.tcp_proxy import TcpProxy
 
+VERSION = "4.1.5"
+PATRONI = Path(__file__).parents[2] / ".patroni"
+PYTHON = "/usr/bin/python3"  # one that the user of PostgreSQL may run
+
 MEMBERS = 3
 DISK_MIB = 2048  # with room for the log that a member which was away needs
 TTL_SECONDS = 20  # Patroni's shortest: after so long without a sign of life, another member becomes the primary
+
+_REQUIREMENTS = (f"patroni[etcd3]=={VERSION}", "psycopg[binary]>=3.2")
 
 _CONFIGURATION = """
 scope: verditer
@@ -55,10 +64,22 @@ postgresql:
 
 def missing() -> str | None:
     """What has to be installed, or None."""
-    needed = [shutil.which("patroni"), shutil.which("etcd"), programs(), *Path("/usr/lib").glob("*/faketime/libfaketime.so.1")]
-    if None in needed or len(needed) < 4:
-        return "apt-get install --no-install-recommends postgresql patroni etcd-server python3-etcd libfaketime"
-    return None
+    needed = [shutil.which("etcd"), programs(), *Path("/usr/lib").glob("*/faketime/libfaketime.so.1")]
+    if None in needed or len(needed) < 3:
+        return "apt-get install --no-install-recommends postgresql etcd-server libfaketime python3-pip"
+    return None if _is_installed() else f"python -m tests.cluster.patroni installs Patroni {VERSION}"
+
+
+def install() -> None:
+    if not _is_installed():
+        print(f"installing Patroni {VERSION} …", flush=True)
+        shutil.rmtree(PATRONI, ignore_errors=True)
+        pip = [PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--break-system-packages"]
+        subprocess.run([*pip, "--root-user-action=ignore", "--target", PATRONI, *_REQUIREMENTS], check=True)
+
+
+def _is_installed() -> bool:
+    return (PATRONI / f"patroni-{VERSION}.dist-info").exists()
 
 
 def programs() -> Path | None:
@@ -110,9 +131,9 @@ class Member:
                 ttl=TTL_SECONDS,
             )
         )
-        patroni = shutil.which("patroni")
-        assert patroni is not None
-        self.process = Managed(f"member{number}", [patroni, str(configuration)], home / f"member{number}.log")
+        command = [PYTHON, "-m", "patroni", str(configuration)]
+        environment = {"PYTHONPATH": str(home / "patroni")}
+        self.process = Managed(f"member{number}", command, home / f"member{number}.log", environment=environment)
 
     async def role(self) -> tuple[str, str]:
         """Its role and state, as Patroni tells them."""
@@ -138,6 +159,7 @@ class Postgres:
     def __init__(self, home: Path) -> None:
         port, peer = free_port(), free_port()
         own(home)
+        shutil.copytree(PATRONI, home / "patroni")  # the project may lie where only its owner can read
         etcd = shutil.which("etcd")
         assert etcd is not None
         client, server = f"http://127.0.0.1:{port}", f"http://127.0.0.1:{peer}"
@@ -187,3 +209,7 @@ class Postgres:
         ports = ",".join(str(member.proxy.port) for member in self.members)
         hosts = ",".join("127.0.0.1" for _ in self.members)
         return f"host={hosts} port={ports} user=postgres password=secret dbname=postgres"
+
+
+if __name__ == "__main__":
+    install()

@@ -13,6 +13,7 @@ from verditer.core.errors import Code, StorageError
 from verditer.core.records.activity import Horizon
 from verditer.core.records.blob import Blob, Snapshot
 from verditer.core.records.content import Garbage, Layout
+from verditer.partition.engine import Engine, EngineUnavailable
 from verditer.services.activity import ANNOUNCE_SECONDS, DEAD_AFTER_SECONDS
 from verditer.stream.local import LocalExtents
 
@@ -49,6 +50,22 @@ async def test_bytes_being_read_are_kept(store: Store, tmp_path: Path) -> None:
         assert first + b"".join([piece async for piece in reading]) == b"".join(data(str(number)) for number in range(4))
         await one.collect()
         assert one.files() == 0
+
+
+async def test_a_store_that_is_away_is_one_line_in_the_log(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def unavailable(engine: Engine) -> int:
+        raise EngineUnavailable("the database does not answer")
+
+    async with process(store, tmp_path / "extents") as one:
+        with monkeypatch.context() as patch:
+            patch.setattr(one.ctx.activity, "announce", unavailable)
+            await one.collector.start(collecting=False)
+            await one.collector.stop()
+    [record] = caplog.records
+    assert record.getMessage() == "announcing failed and will be tried again: the database does not answer"
+    assert record.exc_info is None
 
 
 async def test_an_upload_may_take_days(store: Store, tmp_path: Path) -> None:

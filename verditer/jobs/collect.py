@@ -10,6 +10,7 @@ import logging
 from collections.abc import Awaitable, Callable
 
 from verditer.core.dates import seconds
+from verditer.core.errors import StorageError
 from verditer.core.limits import UNCOMMITTED_DAYS
 from verditer.core.names import BlobName, QueueName
 from verditer.core.records.blob import StagedBlob
@@ -93,6 +94,8 @@ class Collector:
         try:
             await work()
             logger.debug("%s is done", name)
+        except StorageError as error:  # the store is unreachable or full
+            logger.warning("%s failed and will be tried again: %s", name, error.reason or error.message)
         except Exception:
             logger.exception("%s failed; it will be tried again", name)
 
