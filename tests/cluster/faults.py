@@ -65,6 +65,21 @@ async def continue_member(cluster: Cluster) -> None:
     cluster.hit.process.signal(signal.SIGCONT)
 
 
+async def bring_primary_back(cluster: Cluster) -> None:
+    """The primary is stopped until it has a successor. Then it continues without its Patroni, which would end it."""
+    await pause_primary(cluster)
+    await cluster.postgres.primary()
+    await asyncio.sleep(5)  # the nodes find the successor
+    assert cluster.hit is not None
+    cluster.hit.process.kill_alone()
+
+
+async def end_former_primary(cluster: Cluster) -> None:
+    assert cluster.hit is not None
+    cluster.hit.process.kill()
+    cluster.hit.process.start()
+
+
 async def fill_disk(cluster: Cluster) -> None:
     """Tables and write-ahead log of the primary have no room."""
     cluster.hit = await cluster.postgres.primary()
@@ -151,6 +166,7 @@ FAULTS = (
     FaultRow("step-clock",      step_clock,      right_clock,     10, "a node with a clock ten minutes ahead"),
     FaultRow("kill-primary",    kill_primary,    start_member,    40, "kill -9 of the primary and its Patroni"),
     FaultRow("pause-primary",   pause_primary,   continue_member, 45, "the primary and its Patroni stopped and continued"),
+    FaultRow("return-primary",  bring_primary_back, end_former_primary, 20, "a replaced primary continues without its Patroni"),
     FaultRow("fill-disk",       fill_disk,       empty_disk,      40, "the disk of the primary full", needs_root=True),
 )
 # fmt: on

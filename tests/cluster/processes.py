@@ -21,6 +21,7 @@ class Managed:
         self._log = log
         self._environment = environment or {}
         self._process: subprocess.Popen[bytes] | None = None
+        self._orphans: list[int] = []
 
     def start(self) -> None:
         with self._log.open("ab") as log:
@@ -42,22 +43,30 @@ class Managed:
                 os.kill(pid, number)
 
     def kill(self) -> None:
+        self.signal(signal.SIGCONT)
+        self.signal(signal.SIGKILL)
+        self._orphans = []
         if self._process is not None:
-            self.signal(signal.SIGCONT)
-            self.signal(signal.SIGKILL)
             self._process.wait()
             self._process = None
 
+    def kill_alone(self) -> None:
+        """Kill the process, and continue what it has started."""
+        assert self._process is not None
+        _, *self._orphans = self.pids()
+        self._process.kill()
+        self._process.wait()
+        self._process = None
+        self.signal(signal.SIGCONT)
+
     def pids(self) -> list[int]:
         """The process and its descendants."""
-        if self._process is None:
-            return []
         children: dict[int, list[int]] = {}
         for stat in Path("/proc").glob("[0-9]*/stat"):
             with contextlib.suppress(OSError):
                 parent = int(stat.read_text().rpartition(")")[2].split()[1])
                 children.setdefault(parent, []).append(int(stat.parent.name))
-        found = [self._process.pid]
+        found = [*self._orphans, *([self._process.pid] if self._process is not None else [])]
         for pid in found:
             found += children.get(pid, [])
         return found

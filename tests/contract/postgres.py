@@ -21,9 +21,9 @@ from tests.contract.signals import send_signal
 
 
 class PostgresServer:
-    """`fsync=off`: what these tests kill is the server, not the machine."""
+    """`fsync=off`: what these tests kill is the server, not the machine. With `primary` it is a standby of that server."""
 
-    def __init__(self, *, fsync: bool = False) -> None:
+    def __init__(self, *, fsync: bool = False, primary: "PostgresServer | None" = None) -> None:
         self._fsync = "on" if fsync else "off"
         self._home = Path(tempfile.mkdtemp(prefix="verditer-pg-", dir="/tmp"))  # a socket's path has to be short
         self._user = "nobody" if os.geteuid() == 0 else None
@@ -33,7 +33,11 @@ class PostgresServer:
             os.chown(self._home, account.pw_uid, account.pw_gid)
         self._numbers = count()
         self._watcher = self._spawn("sh", "-c", _KEEP, "watcher", str(self._programs / "pg_ctl"), str(self._home))
-        self._run("initdb", "--auth=trust", "--encoding=utf8", "--no-sync", "--no-locale", "--username=postgres")
+        if primary is None:
+            self._run("initdb", "--auth=trust", "--encoding=utf8", "--no-sync", "--no-locale", "--username=postgres")
+        else:
+            source, target = ("--host", str(primary._home), "--username=postgres"), ("--pgdata", str(self._home / "data"))
+            self._run("pg_basebackup", *source, *target, "--write-recovery-conf", "--checkpoint=fast", "--no-sync")
 
     def start(self) -> None:
         settings = f"-c listen_addresses='' -c fsync={self._fsync} -c shared_buffers=32MB -c max_connections=200"
@@ -42,6 +46,9 @@ class PostgresServer:
     def stop(self, mode: str = "immediate") -> None:
         """`immediate` is a crash: no goodbye to anyone, recovery at the next start."""
         self._run("pg_ctl", "stop", "--wait", "--silent", "--mode", mode)
+
+    def promote(self) -> None:
+        self._run("pg_ctl", "promote", "--wait", "--silent")
 
     def pause(self) -> None:
         """Every process of the server stops where it is. The kernel still accepts connections and bytes for it."""
@@ -87,6 +94,10 @@ class PostgresServer:
         return f"host={self._home} user=postgres dbname={database}"
 
     @property
+    def socket(self) -> Path:
+        return self._home / ".s.PGSQL.5432"
+
+    @property
     def deadlocks(self) -> int:
         """How often it has ended a transaction because some waited for each other."""
         return Path(self._log).read_text().count("deadlock detected")
@@ -127,8 +138,8 @@ _KEEP = 'read line; "$1" stop --silent --mode immediate; rm -rf "$2"'
 
 
 @contextlib.contextmanager
-def running_server(*, fsync: bool = False) -> Iterator[PostgresServer]:
-    server = PostgresServer(fsync=fsync)
+def running_server(*, fsync: bool = False, primary: PostgresServer | None = None) -> Iterator[PostgresServer]:
+    server = PostgresServer(fsync=fsync, primary=primary)
     try:
         server.start()
         yield server

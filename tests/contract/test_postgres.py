@@ -15,6 +15,7 @@ from verditer.core.dates import seconds
 from verditer.core.errors import Code, StorageError
 from verditer.core.records.record import span_of
 from verditer.partition.engine import Engine, EngineUnavailable, Order, Transaction
+from verditer.partition.postgres.database import Database
 from verditer.partition.postgres.engine import PostgresEngine
 from verditer.partition.postgres.pipeline import PipelineCall, PipelineConnection, open_pipeline
 from verditer.partition.postgres.threads import Threads
@@ -212,10 +213,11 @@ async def test_acknowledged_writes_survive_a_crash_of_the_server(postgres: Postg
 async def test_commits_are_synced_whatever_the_database_says(postgres: PostgresStore) -> None:  # contract G6
     name = postgres.conninfo.rpartition("=")[2]
     postgres.execute(f"ALTER DATABASE {name} SET synchronous_commit = off")
-    threads = Threads(postgres.conninfo, 1, 1, lock_seconds=1)
+    database = Database(postgres.conninfo, lock_seconds=1)
+    threads = Threads(database, 1, 1, lock_seconds=1, deadline_seconds=WAIT)
     with threads.extra_connection() as connection:
         assert connection.execute("SHOW synchronous_commit").fetchone() == ("on",)
-    pipeline = await open_pipeline(postgres.conninfo, 1, WAIT)
+    pipeline = await open_pipeline(database, WAIT)
     (result,) = await pipeline.run([PipelineCall(b"SHOW synchronous_commit")], WAIT)
     assert result.get_value(0, 0) == b"on"
     pipeline.close()

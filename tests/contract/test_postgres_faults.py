@@ -7,6 +7,7 @@ import random
 import shutil
 import subprocess
 import tempfile
+import time
 from collections.abc import AsyncIterator, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -17,12 +18,13 @@ import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict
 
+from tests.contract.postgres import PostgresServer, running_server
 from tests.contract.stores import RECORDS, Note, PostgresStore
 from tests.contract.tcp_proxy import TcpProxy, running_proxy
 from verditer.core.errors import Code, StorageError
 from verditer.core.records.record import span_of
 from verditer.partition.engine import Engine, EngineUnavailable, Transaction
-from verditer.partition.postgres.connection import connect
+from verditer.partition.postgres.database import Database
 from verditer.partition.postgres.engine import PostgresEngine
 from verditer.partition.postgres.locking.advisory_locks import AdvisoryLocks
 from verditer.partition.postgres.locking.self_test import check_locks, check_sessions
@@ -182,6 +184,34 @@ async def test_the_first_host_that_takes_writes_is_used(postgres: PostgresStore)
             assert await until_served(engine) >= 2
 
 
+async def test_a_former_primary_that_comes_back_is_left_for_its_successor(postgres: PostgresStore) -> None:
+    """A primary that was suspended, or cut off, does not know at once that it was replaced, and accepts connections."""
+    with running_server(primary=postgres.server) as standby:
+        async with running_proxy(unix_socket(postgres)) as former, running_proxy(standby.socket) as successor:
+            parts = conninfo_to_dict(postgres.conninfo)
+            hosts = f"host=127.0.0.1,127.0.0.1 port={former.port},{successor.port} user={parts['user']} dbname={parts['dbname']}"
+            async with impatient(hosts) as engine:
+                await engine.write([SCOPE], increment)
+                await asyncio.to_thread(until_replayed, standby, postgres)
+                await former.stop()
+                standby.promote()
+                value = await until_served(engine)
+                assert value >= 2
+                await former.start(former.port)
+                successor.cut()
+                assert await until_served(engine) > value
+                [note] = await engine.read(SCOPE, lambda tx: list(tx.scan(Note, span_of(1))), long=True)
+                assert note.value > value
+
+
+def until_replayed(standby: PostgresServer, postgres: PostgresStore) -> None:
+    with postgres.server.connect() as primary, standby.connect() as connection:
+        [written] = primary.execute("SELECT pg_current_wal_lsn()").fetchone() or [None]
+        replayed = "SELECT pg_last_wal_replay_lsn() >= %s::pg_lsn"
+        while connection.execute(replayed, (written,)).fetchone() != (True,):
+            time.sleep(0.02)
+
+
 def test_a_database_whose_locks_exclude_nothing_is_refused(postgres: PostgresStore) -> None:
     with psycopg.connect(postgres.conninfo, autocommit=True) as one, psycopg.connect(postgres.conninfo, autocommit=True) as other:
         one.execute("CREATE TABLE store (name TEXT PRIMARY KEY, value BIGINT NOT NULL)")
@@ -199,7 +229,8 @@ def test_a_database_whose_locks_exclude_nothing_is_refused(postgres: PostgresSto
 
 def test_connections_that_share_sessions_or_lose_settings_are_refused(postgres: PostgresStore) -> None:
     """As behind a pooler in transaction mode, and behind one that ignores the settings of a connection."""
-    with connect(postgres.conninfo, 1) as one, connect(postgres.conninfo, 1) as other:
+    database = Database(postgres.conninfo, 1)
+    with database.connect() as one, database.connect() as other:
         check_sessions(one, other)
         with pytest.raises(EngineUnavailable, match="does not keep sessions"):
             check_sessions(one, one)

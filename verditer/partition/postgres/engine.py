@@ -19,6 +19,7 @@ from verditer.partition.postgres.batches.fetched import RecordCache
 from verditer.partition.postgres.batches.pending import PendingBody
 from verditer.partition.postgres.batches.read_batches import ReadBatches
 from verditer.partition.postgres.batches.write_batches import WriteBatches
+from verditer.partition.postgres.database import Database
 from verditer.partition.postgres.locking.advisory_locks import AdvisoryLocks
 from verditer.partition.postgres.locking.locks import Lock, Locking, begin_read, begin_write, locks_of
 from verditer.partition.postgres.prepare import prepare
@@ -53,12 +54,12 @@ class PostgresEngine:
         self.cache = RecordCache()
         self.locking: Locking = AdvisoryLocks()  # until the store says which it has
         self.deadline_seconds = deadline_seconds
-        self._conninfo = conninfo
+        self._database = Database(conninfo, lock_seconds)
         self._records = records
         self._asked_locks = locks
         self._counts = (readers, writers, waiters)
         self._lock_seconds = lock_seconds
-        self._threads = Threads(conninfo, threads, scanners, lock_seconds, deadline_seconds)
+        self._threads = Threads(self._database, threads, scanners, lock_seconds, deadline_seconds)
         self._ticks = TickIssuer(self._threads.extra_connection)
         self._latest_time = 0
         self._clock_difference = 0  # the database's clock minus this machine's monotonic clock, in ticks
@@ -67,8 +68,8 @@ class PostgresEngine:
     async def open(self) -> None:
         self._loop = asyncio.get_running_loop()
         readers, writers, waiters = self._counts
-        self._reads = ReadBatches(self._conninfo, readers, self, self._lock_seconds)
-        self._writes = WriteBatches(self._conninfo, writers, waiters, self, self._lock_seconds)
+        self._reads = ReadBatches(self._database, readers, self)
+        self._writes = WriteBatches(self._database, writers, waiters, self, self._lock_seconds)
         self._sweeping = self._loop.call_later(SWEEP_SECONDS, self._sweep)
         try:
             self.locking = await self._threads.call(self._prepare)

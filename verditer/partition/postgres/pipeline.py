@@ -16,7 +16,7 @@ from psycopg.pq import ConnStatus, DiagnosticField, ExecStatus
 from psycopg.pq.abc import PGconn, PGresult
 
 from verditer.partition.engine import EngineUnavailable
-from verditer.partition.postgres.connection import complete_conninfo, synchronous_setting
+from verditer.partition.postgres.database import Database, Lineage
 
 _SUCCESS = (ExecStatus.TUPLES_OK, ExecStatus.COMMAND_OK)
 _BINARY = tuple([1] * count for count in range(8))  # parameter formats, by the number of parameters
@@ -46,8 +46,9 @@ def _name_of(statement: bytes) -> bytes:
 class PipelineConnection:
     """One round at a time. `on_close` is called once, when the connection ends for whatever reason."""
 
-    def __init__(self, connection: "psycopg.AsyncConnection[tuple[object, ...]]") -> None:
+    def __init__(self, connection: "psycopg.AsyncConnection[tuple[object, ...]]", lineage: Lineage | None) -> None:
         self._connection = connection
+        self.lineage = lineage
         self._pg: PGconn = connection.pgconn
         self._loop = asyncio.get_running_loop()
         self.on_close: Callable[[], None] = _nothing
@@ -189,17 +190,16 @@ class DeadlinePassed(ConnectionLost):
     """The server did not answer in time. It may be stopped: every other connection to it is as useless."""
 
 
-async def open_pipeline(conninfo: str, lock_seconds: float, deadline_seconds: float) -> PipelineConnection:
-    complete = complete_conninfo(conninfo, lock_seconds)
+async def open_pipeline(database: Database, deadline_seconds: float) -> PipelineConnection:
     try:
         async with asyncio.timeout(deadline_seconds):
-            connection = await psycopg.AsyncConnection.connect(complete, autocommit=True, prepare_threshold=None)
-            await connection.execute(synchronous_setting, prepare=False)
+            connection = await psycopg.AsyncConnection.connect(database.conninfo, autocommit=True, prepare_threshold=None)
+            lineage = await database.set_up_on_loop(connection)
     except TimeoutError:
         raise EngineUnavailable(f"the database accepted no connection within {deadline_seconds:g} s") from None
     except psycopg.OperationalError as error:
         raise EngineUnavailable(str(error)) from error
-    return PipelineConnection(connection)
+    return PipelineConnection(connection, lineage)
 
 
 def _nothing() -> None: ...

@@ -21,12 +21,11 @@ from verditer.partition.postgres.batches.waiting import ATTEMPTS, BACKOFF_SECOND
 from verditer.partition.postgres.connection import (
     PostgresConnection,
     TryAgain,
-    connect,
     is_wrong_server,
     leave_transaction,
     meaning_of,
-    set_durability,
 )
+from verditer.partition.postgres.database import Database, Lineage
 from verditer.partition.postgres.locking.locks import Begin
 from verditer.partition.postgres.transaction import PostgresTransaction
 
@@ -40,6 +39,7 @@ class WatchedConnection:
 
     def __init__(self, connection: PostgresConnection) -> None:
         self.connection = connection
+        self.lineage: Lineage | None = None
         self.waiting_since: float | None = None
 
     @contextlib.contextmanager
@@ -65,8 +65,8 @@ class WatchedConnection:
 class Threads:
     """Short bodies and long reads have separate threads: a long read never keeps a write from its thread."""
 
-    def __init__(self, conninfo: str, workers: int, scanners: int, lock_seconds: float, deadline_seconds: float = 10) -> None:
-        self._conninfo = conninfo
+    def __init__(self, database: Database, workers: int, scanners: int, lock_seconds: float, deadline_seconds: float) -> None:
+        self._database = database
         self._lock_seconds = lock_seconds
         self._deadline_seconds = deadline_seconds
         self._connections: dict[int, WatchedConnection] = {}  # by thread
@@ -102,11 +102,11 @@ class Threads:
     def extra_connection(self, *, is_migration: bool = False) -> Iterator[PostgresConnection]:
         """A connection beside that of the thread, for a short transaction beside the one that is open. A migration takes as long
         as it takes."""
-        watched = WatchedConnection(connect(self._conninfo, self._lock_seconds))
+        watched = WatchedConnection(self._database.connect())
         self._extra.add(watched)
         try:
             with watched.watched(), watched.connection as connection:
-                set_durability(connection)
+                self._database.set_up(connection)
                 if is_migration:
                     connection.execute("SET statement_timeout = 0")
                     watched.waiting_since = None
@@ -119,13 +119,15 @@ class Threads:
     def thread_connection(self) -> WatchedConnection:
         """The connection of this thread; a new one if it broke."""
         watched = self._connections.get(threading.get_ident())
+        if watched is not None and not self._database.is_newest(watched.lineage):
+            watched.connection.close()
         if watched is None or watched.connection.closed:
-            watched = WatchedConnection(connect(self._conninfo, self._lock_seconds))
+            watched = WatchedConnection(self._database.connect())
             self._connections[threading.get_ident()] = watched
             try:
                 with watched.watched():
-                    set_durability(watched.connection)
-            except psycopg.OperationalError as error:
+                    watched.lineage = self._database.set_up(watched.connection)
+            except (psycopg.OperationalError, EngineUnavailable) as error:
                 watched.connection.close()
                 raise EngineUnavailable(str(error)) from error
         return watched

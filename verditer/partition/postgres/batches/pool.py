@@ -7,6 +7,7 @@ import logging
 from collections.abc import Callable
 
 from verditer.partition.engine import EngineUnavailable
+from verditer.partition.postgres.database import Database
 from verditer.partition.postgres.pipeline import PipelineConnection, open_pipeline
 
 logger = logging.getLogger("verditer")
@@ -19,17 +20,15 @@ class ConnectionPool:
 
     def __init__(
         self,
-        conninfo: str,
+        database: Database,
         size: int,
         *,
-        lock_seconds: float,
         deadline_seconds: float,
         on_free: Callable[[], None],
         on_failure: Callable[[EngineUnavailable], None],
     ) -> None:
-        self._conninfo = conninfo
+        self._database = database
         self._size = size
-        self._lock_seconds = lock_seconds
         self._deadline_seconds = deadline_seconds
         self._on_free = on_free
         self._on_failure = on_failure
@@ -42,6 +41,8 @@ class ConnectionPool:
         """A free connection. If there is none, one more is opened, up to the size of the pool, and `on_free` is called later."""
         while self._free:
             connection = self._free.pop()
+            if not self._database.is_newest(connection.lineage):
+                connection.close()
             if not connection.closed:
                 return connection
         if len(self._open) + len(self._opening) < self._size and not self._is_closed:
@@ -74,7 +75,7 @@ class ConnectionPool:
 
     async def _open_one(self) -> None:
         try:
-            connection = await open_pipeline(self._conninfo, self._lock_seconds, self._deadline_seconds)
+            connection = await open_pipeline(self._database, self._deadline_seconds)
         except EngineUnavailable as error:
             logger.debug("no connection to the database: %s", error)
             if not self._open:

@@ -13,6 +13,7 @@ from verditer.partition.postgres.batches.loop_transaction import LoopTransaction
 from verditer.partition.postgres.batches.pending import PendingBody
 from verditer.partition.postgres.batches.pool import ConnectionPool
 from verditer.partition.postgres.batches.waiting import WaitingBodies, is_of_connection, meaning_of_failure
+from verditer.partition.postgres.database import Database
 from verditer.partition.postgres.locking.locks import BEGIN_READ, TIME
 from verditer.partition.postgres.pipeline import PipelineCall, PipelineConnection
 from verditer.partition.postgres.wire_values import int_of
@@ -24,14 +25,13 @@ _BEGIN, _TIME, _COMMIT = PipelineCall(BEGIN_READ), PipelineCall(TIME), PipelineC
 
 
 class ReadBatches:
-    def __init__(self, conninfo: str, size: int, services: BatchServices, lock_seconds: float) -> None:
+    def __init__(self, database: Database, size: int, services: BatchServices) -> None:
         self._services = services
         self._loop = asyncio.get_running_loop()
         self._waiting = WaitingBodies(self._dispatch)
         self._pool = ConnectionPool(
-            conninfo,
+            database,
             size,
-            lock_seconds=lock_seconds,
             deadline_seconds=services.deadline_seconds,
             on_free=self._dispatch,
             on_failure=self._waiting.fail,

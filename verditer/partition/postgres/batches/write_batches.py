@@ -21,6 +21,7 @@ from verditer.partition.postgres.batches.loop_transaction import LoopTransaction
 from verditer.partition.postgres.batches.pending import PendingBody
 from verditer.partition.postgres.batches.pool import ConnectionPool
 from verditer.partition.postgres.batches.waiting import WaitingBodies, is_of_connection, meaning_of_failure
+from verditer.partition.postgres.database import Database
 from verditer.partition.postgres.locking.local_locks import LocalLocks
 from verditer.partition.postgres.locking.locks import BEGIN_WRITE, TIME, locks_of, merged
 from verditer.partition.postgres.pipeline import ConnectionLost, PipelineCall, PipelineConnection
@@ -37,13 +38,13 @@ class CommitFailed(Exception):
 
 
 class WriteBatches:
-    def __init__(self, conninfo: str, size: int, waiters: int, services: BatchServices, lock_seconds: float) -> None:
+    def __init__(self, database: Database, size: int, waiters: int, services: BatchServices, lock_seconds: float) -> None:
         self._services = services
         self._loop = asyncio.get_running_loop()
         self._lock_seconds = lock_seconds
         self._deadline_seconds = services.deadline_seconds
         self._waiting = WaitingBodies(self._dispatch)
-        pool = partial(ConnectionPool, conninfo, lock_seconds=lock_seconds, deadline_seconds=services.deadline_seconds)
+        pool = partial(ConnectionPool, database, deadline_seconds=services.deadline_seconds)
         self._pool = pool(size, on_free=self._dispatch, on_failure=self._waiting.fail)
         self._waiters = pool(waiters, on_free=self._dispatch_contended, on_failure=self._fail_contended)
         self._contended: deque[PendingBody] = deque()  # another process holds one of their scopes
