@@ -382,6 +382,19 @@ def test_the_operator_says_which_hosts_are_asked(tmp_path: Path, source: Elsewhe
         box.client.close()
 
 
+def test_a_machine_with_dots_in_its_name_reads_its_own_blobs_and_not_those_of_a_neighbour(tmp_path: Path) -> None:
+    with running(tmp_path, in_memory=True, outbound=Outbound(allowed=False)) as server:
+        client = Client(server)
+        box = Box(client).create()
+        box.put("source", b"here")
+        path = f"/{server.account}{box.path}"
+        for own, neighbour in (("storage.default.svc", "other.default.svc"), ("DESKTOP-1.local", "DESKTOP-2.local")):
+            for host, expected in ((own, (202, None)), (neighbour, (403, "CannotVerifyCopySource"))):
+                source = {"x-ms-copy-source": f"http://{host}:{server.port}{path}/source"}
+                assert client.send("PUT", f"{path}/copy", headers=source, host=own).answer == expected
+        client.close()
+
+
 def test_an_account_s_name_at_azure_is_the_account_that_is_written_to(tmp_path: Path) -> None:
     """az builds such a source from names; the server sends no outbound request."""
     with running(tmp_path, in_memory=True, outbound=Outbound(allowed=False)) as server:

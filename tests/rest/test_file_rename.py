@@ -178,6 +178,13 @@ def test_the_slash_behind_the_share_may_be_encoded(share: ShareBox) -> None:
     assert (share.get("copy").body, share.get("b").body) == (b"data", b"data")
 
 
+def test_the_source_may_name_a_machine_with_dots_in_its_name(share: ShareBox) -> None:
+    share.fill(b"data", "a")
+    source = share.url("a").replace("127.0.0.1", "storage.default.svc")
+    assert share.rename("a", "b", {"x-ms-file-rename-source": source}).status == 200
+    assert share.get("b").body == b"data"
+
+
 def test_the_root_is_not_renamed(share: ShareBox) -> None:
     share.make("d")
     root = {"x-ms-file-rename-source": share.url("").removesuffix("/")}

@@ -58,6 +58,8 @@ def test_a_path_shows_its_blob_or_the_index_of_its_directory(site: Box, path: st
     assert (reply.status, reply.body, reply["Content-Type"]) == (200, f"this is {shown}".encode(), "text/html")
     by_host = ask(site, path or "/", host=f"{site.server.account}.z1.web.core.windows.net")
     assert (by_host.status, by_host.body) == (200, reply.body)
+    by_path = ask(site, f"/{site.server.account}{path}", host="storage.default.svc")
+    assert (by_path.status, by_path.body) == (200, reply.body)
     head = ask(site, path, method="HEAD")
     assert (head.status, head.body, head["Content-Length"]) == (200, b"", str(len(reply.body)))
 

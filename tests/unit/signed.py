@@ -62,7 +62,9 @@ def grant_for(
 
     lower = {name.lower(): value for name, value in (headers or {}).items()}
     request = Request(method=method, target=target, headers=lower, raw_headers=[], body=NoBody(), peer=peer, secure=secure)
-    return asyncio.run(authenticate(request, parse_address(target, host), ROWS[service], ACCOUNT, now, container_access))
+    return asyncio.run(
+        authenticate(request, parse_address(target, host, accounts=()), ROWS[service], ACCOUNT, now, container_access)
+    )
 
 
 def refusal_of(target: str, **circumstances: object) -> tuple[str, str]:

@@ -93,7 +93,7 @@ def grant_for(target: str, *, now: int = NOW, headers: dict[str, str] | None = N
         peer=more.get("peer", "127.0.0.1"),
         secure=more.get("secure", False),
     )
-    address = parse_address(target, PATH_STYLE)
+    address = parse_address(target, PATH_STYLE, accounts=())
     service = ROWS[more.get("service", "blob")]
     return asyncio.run(authenticate(request, address, service, ACCOUNT, now, no_policy, more.get("trust", TRUST), key_value))
 

@@ -104,7 +104,7 @@ def grant_for(bearer: str, *, trust: Trust | None = TRUST, now: int = NOW, secur
         raise AssertionError("a bearer token needs no look at the container")
 
     service = more.pop("service", "blob")
-    address = parse_address(request.target, PATH_STYLE)
+    address = parse_address(request.target, PATH_STYLE, accounts=())
     return asyncio.run(authenticate(request, address, ROWS[service], ACCOUNT, now, no_policy, trust))
 
 

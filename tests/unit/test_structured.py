@@ -220,7 +220,7 @@ def test_an_operation_that_takes_plain_bodies_refuses_a_structured_one() -> None
     authorized = Authorized(
         request=request,
         request_id="",
-        address=parse_address("/a/c/b", "127.0.0.1"),
+        address=parse_address("/a/c/b", "127.0.0.1", accounts=()),
         version=LATEST_VERSION,
         op=op,
         target=BlobName("a", "c", "b"),

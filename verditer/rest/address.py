@@ -27,17 +27,13 @@ class Address(msgspec.Struct, frozen=True, kw_only=True):
     query: Mapping[str, str]  # names in lower case, values decoded; repeated names joined by a comma, sorted
 
 
-def parse_address(target: str, host: str, *, product_style: bool = True, accounts: Collection[str] | None = None) -> Address:
-    """Read the request target. Without `product_style` the account is always in the path. With `accounts`, the path names the
-    account also when the host name names none of them: `storage.default.svc.cluster.local` is just the name of a machine."""
+def parse_address(target: str, host: str, *, accounts: Collection[str], product_style: bool = True) -> Address:
+    """Read the request target. Without `product_style` the account is always in the path."""
     path, _, query = target.partition("?")
     if not path.startswith("/"):
         path = _origin_form(path)
-    account = _account_of_host(host) if product_style else None
+    account = account_in_host(host, path, accounts) if product_style else None
     rest = path[1:]
-    if account is not None and accounts is not None and account.removesuffix(_SECONDARY) not in accounts:
-        first = unquote(rest.partition("/")[0]).removesuffix(_SECONDARY)
-        account = None if first in accounts else account
     path_style = account is None
     if account is None:
         account, _, rest = rest.partition("/")
@@ -52,6 +48,16 @@ def parse_address(target: str, host: str, *, product_style: bool = True, account
         segments=_segments(rest),
         query=parse_query(query) if query else {},
     )
+
+
+def account_in_host(host: str, path: str, accounts: Collection[str]) -> str | None:
+    """None where the path names the account. It does so also where it names one of `accounts` and the host name names none of
+    them: `storage.default.svc.cluster.local` is just the name of a machine."""
+    account = _account_of_host(host)
+    if account is None or account.removesuffix(_SECONDARY) in accounts:
+        return account
+    first = unquote(path[1:].partition("/")[0]).removesuffix(_SECONDARY)
+    return None if first in accounts else account
 
 
 def requested_version(request: Request, address: Address) -> str | None:

@@ -7,7 +7,7 @@ Copy Blob and Copy File say. Every other URL is fetched over HTTP later.
 """
 
 import ipaddress
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
 from urllib.parse import SplitResult, parse_qsl, urlencode
@@ -20,7 +20,7 @@ from verditer.core.errors import Code, StorageError
 from verditer.core.grant import Allow, Grant, Scheme, admit, sas
 from verditer.core.guard import GuardRule
 from verditer.core.names import BlobName, FilePath
-from verditer.rest.address import Address, parse_address, parse_query
+from verditer.rest.address import Address, account_in_host, parse_address, parse_query
 from verditer.rest.codecs.conditions import condition_headers, guard_of
 from verditer.rest.headers.fields import KEY
 from verditer.rest.http.message import Request
@@ -53,6 +53,7 @@ class Endpoints:
     """The endpoints of this server, by which a URL of its own is recognized."""
 
     product_style: bool
+    accounts: Collection[str]
     own: Service  # of the port that the request arrived at
     by_port: Mapping[int, Service]  # every storage port of this server
 
@@ -67,11 +68,12 @@ async def copy_source(call: Authorized, rule: GuardRule, endpoints: Endpoints, g
         raise invalid_header(HEADER, text)
     guard = guard_of(rule, call.request.headers)  # malformed conditions are refused whatever the source is
     by_name = _is_own_by_name(url, call, endpoints.own)
-    service = endpoints.own if by_name else _service_at(url, call.request, endpoints)
+    service = endpoints.own if by_name else _service_at(url, call, endpoints)
     if service is None:
         return _remote(url, call, rule)
     inner = _inner_request(url, call)
-    address = parse_address(inner.target, url.netloc, product_style=endpoints.product_style or by_name)
+    product_style = endpoints.product_style or by_name
+    address = parse_address(inner.target, url.netloc, accounts=endpoints.accounts, product_style=product_style)
     level, name = service.locate(address, inner.headers)
     same_account = address.account == call.address.account
     reads_own = same_account and service is endpoints.own
@@ -181,13 +183,15 @@ def _state(address: Address, name: str) -> int | None:
     return ticks
 
 
-def _service_at(url: SplitResult, request: Request, endpoints: Endpoints) -> Service | None:
+def _service_at(url: SplitResult, call: Authorized, endpoints: Endpoints) -> Service | None:
     """The service of this server that the URL leads to. The host is the one of the request, apart from the account and from the
     name of the service. The port is that of the request, or a port at which this server listens for the service."""
-    mine = parse_url(f"{'https' if request.secure else 'http'}://{request.headers.get('host', '')}")
+    mine = parse_url(f"{'https' if call.request.secure else 'http'}://{call.request.headers.get('host', '')}")
     if mine is None:
         return None
-    theirs, ours = (_endpoint(one.hostname or "", endpoints.product_style) for one in (url, mine))
+    names_account = endpoints.product_style and account_in_host(url.netloc, url.path, endpoints.accounts) is not None
+    theirs = _endpoint(url.hostname or "", names_account=names_account)
+    ours = _endpoint(mine.hostname or "", names_account=not call.address.path_style)
     at_port = endpoints.by_port.get(url.port or 0)
     if theirs == ours:
         return endpoints.own if url.port == mine.port else at_port
@@ -207,23 +211,20 @@ def _is_own_by_name(url: SplitResult, call: Authorized, own: Service) -> bool:
     return "sig" not in parse_query(url.query) and _AUTHORIZATION not in call.request.headers
 
 
-def _endpoint(host: str, product_style: bool) -> str:
+def _endpoint(host: str, *, names_account: bool) -> str:
+    """What a host name has behind the account; the same text for all names of the machine itself."""
     host = host.lower()
-    if host == "localhost" or (product_style and host.endswith(".localhost")):
+    if host == "localhost" or (names_account and host.endswith(".localhost")) or _is_loopback(host):
         return "localhost"
-    is_loopback = _is_loopback(host)
-    if is_loopback is None:
-        return host.partition(".")[2] or host if product_style else host
-    return "localhost" if is_loopback else host
+    return host.partition(".")[2] if names_account else host
 
 
 @bounded_cache(256, 256)
-def _is_loopback(host: str) -> bool | None:
-    """None where the host is a name."""
+def _is_loopback(host: str) -> bool:
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
-        return None
+        return False
 
 
 def _shown(url: SplitResult) -> str:

@@ -1,6 +1,6 @@
 """How a path of the File service becomes a level and a target, and how a rename names its source."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from urllib.parse import SplitResult, urlsplit
 
 from verditer.core.files.names import split_path
@@ -34,7 +34,9 @@ def _share_and_path(address: Address) -> tuple[str, str]:
     return share, path
 
 
-def rename_source(headers: Mapping[str, str], *, is_directory: bool, product_style: bool) -> tuple[Address, FilePath]:
+def rename_source(
+    headers: Mapping[str, str], *, is_directory: bool, accounts: Collection[str], product_style: bool
+) -> tuple[Address, FilePath]:
     """The source of a rename, from its URL. The caller has permission for the target; both are in one share."""
     text = headers.get(RENAME_SOURCE, "")
     if not text:
@@ -42,7 +44,8 @@ def rename_source(headers: Mapping[str, str], *, is_directory: bool, product_sty
     url = _split(text)
     if url is None or not url.netloc:
         raise invalid_header(RENAME_SOURCE, text)
-    address = parse_address(f"{url.path}?{url.query}" if url.query else url.path or "/", url.netloc, product_style=product_style)
+    target = f"{url.path}?{url.query}" if url.query else url.path or "/"
+    address = parse_address(target, url.netloc, accounts=accounts, product_style=product_style)
     share, path = _share_and_path(address)
     if not path or "sharesnapshot" in address.query:  # nothing is renamed in a snapshot
         raise invalid_header(RENAME_SOURCE, text)

@@ -97,7 +97,7 @@ class Pipeline:
         router = Router(service.operations, wrong_verb=service.wrong_verb)
         self._routes = RouteCache(ctx, service, router)
         authenticator = Authenticator(ctx, service, trust=trust, given=grant)
-        endpoints = Endpoints(product_style=product_style, own=service, by_port=services_by_port or {})
+        endpoints = Endpoints(product_style=product_style, accounts=ctx.accounts, own=service, by_port=services_by_port or {})
         self._steps = Steps(
             locate=acceptance.locate,
             accept=acceptance.accept,

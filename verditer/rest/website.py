@@ -48,8 +48,9 @@ class Website:
     async def _answer(self, request: Request) -> Response:
         if request.method not in ("GET", "HEAD"):
             raise StorageError(Code.UnsupportedHttpVerb)
-        address = parse_address(request.target, request.headers.get("host", ""), product_style=self._product_style)
-        if address.account not in self._ctx.accounts:
+        host, accounts = request.headers.get("host", ""), self._ctx.accounts
+        address = parse_address(request.target, host, accounts=accounts, product_style=self._product_style)
+        if address.account not in accounts:
             raise StorageError(Code.WebContentNotFound)
         site = (await get_service_properties(self._ctx, AccountName(address.account, "blob"))).static_website
         if not site.enabled:

@@ -32,7 +32,7 @@ class Acceptance:
     def locate(self, received: IncomingRequest) -> AddressedRequest:
         request = received.request
         host, accounts = request.headers.get("host", ""), self._ctx.accounts
-        address = parse_address(request.target, host, product_style=self._product_style, accounts=accounts)
+        address = parse_address(request.target, host, accounts=accounts, product_style=self._product_style)
         return AddressedRequest(request=request, request_id=received.request_id, batch=received.batch, address=address)
 
     def accept(self, located: AddressedRequest) -> Accepted | Coroutine[Any, Any, Accepted]:

@@ -31,8 +31,11 @@ class Sources:
 
     async def _add_rename_source(self, decoded: Decoded, *, is_directory: bool) -> Decoded:
         """A source that brings a signature of its own is authorized by it."""
-        request, product_style = decoded.request, self._endpoints.product_style
-        address, source = rename_source(request.headers, is_directory=is_directory, product_style=product_style)
+        request, accounts = decoded.request, self._ctx.accounts
+        product_style = self._endpoints.product_style
+        address, source = rename_source(
+            request.headers, is_directory=is_directory, accounts=accounts, product_style=product_style
+        )
         if "sig" in address.query and address.account in self._ctx.accounts:
             signed = msgspec.structs.replace(request, headers={"x-ms-version": decoded.version})
             admit(decoded.op.allow, await self._authenticator.grant_of(signed, address))
