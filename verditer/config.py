@@ -102,6 +102,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     key: str | None = None
     password: str | None = None
     development_tls: bool = False
+    tls_names: tuple[str, ...] = ()  # of the development certificate, besides those of this machine
     oauth: OAuth | None = None
     keep_alive_seconds: dict[str, float] = {}  # by name of the port, where it differs from the default
     silent: bool = False

@@ -128,6 +128,11 @@ def _encryption(add: Add) -> None:
         action="store_true",
         help="serve HTTPS with a self-signed certificate, which is made in the data folder",
     )
+    add(
+        "--tls-names",
+        metavar="NAMES",
+        help="with --development-tls: further host names and IP addresses of the certificate, separated by commas",
+    )
     add("--smb-encryption", action="store_true", help="refuse SMB sessions that are not encrypted")
 
 

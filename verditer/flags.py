@@ -46,6 +46,7 @@ def config_from(flags: argparse.Namespace) -> Config:
         "product_style": "disableProductStyleUrl" not in given,
         "outbound": _outbound(given),
         "admin": _admin(given),
+        "tls_names": _tls_names(given),
         "keep_alive_seconds": _keep_alive(given),
         "seed": file.seed,
         "accounts": with_settings(_accounts(), file, os.environ),
@@ -161,6 +162,16 @@ def _admin(given: dict[str, Any]) -> AdminPort:
     return AdminPort(token=token, names=names, read_only="adminReadOnly" in given)
 
 
+def _tls_names(given: dict[str, Any]) -> tuple[str, ...]:
+    names = tuple(filter(None, (name.strip() for name in given.get("tls_names", "").split(","))))
+    if "tls_names" in given and ("development_tls" not in given or "cert" in given):
+        raise ValueError("--tls-names needs --development-tls: a certificate of --cert has its own names")
+    for name in names:
+        if re.fullmatch(r"(\*\.)?[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*", name) is None and not _is_address(name):
+            raise ValueError(f"--tls-names {name}: this is no host name and no IP address")
+    return names
+
+
 def _oauth(given: dict[str, Any], ports: dict[str, ListenAddress]) -> OAuth | None:
     mode, issuers, jwks = given.get("oauth"), tuple(given.get("oauth_issuer", ())), given.get("oauth_jwks", "")
     if mode is None and not issuers:
@@ -181,6 +192,14 @@ def _oauth(given: dict[str, Any], ports: dict[str, ListenAddress]) -> OAuth | No
         audiences=tuple(given.get("oauth_audience", ())),
         allow_http="oauth_allow_http" in given,
     )
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _is_loopback(host: str) -> bool:

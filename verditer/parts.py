@@ -13,6 +13,7 @@ from verditer.config import Config
 from verditer.partition.engine import Engine
 from verditer.partition.sqlite.engine import SqliteEngine
 from verditer.partition.sqlite.shared import SharedStore
+from verditer.rest.address import SECONDARY
 from verditer.rest.auth.oauth import Trust, authorization_uri_of, basic_trust
 from verditer.rest.http.server import HttpLimits
 from verditer.services.context import Context
@@ -61,8 +62,8 @@ def tls_of(config: Config) -> ssl.SSLContext | None:
 
     if config.cert is not None:
         return server_context(config.cert, config.key, config.password)
-    cert, key = development_certificate(Path(config.location) / "tls")
-    return server_context(cert, key)
+    own = (f"{name}{suffix}.localhost" for name in config.accounts if name.isascii() for suffix in ("", SECONDARY))
+    return server_context(*development_certificate(Path(config.location) / "tls", (*own, *config.tls_names)))
 
 
 async def trust_of(config: Config, ctx: Context) -> tuple[Trust | None, "DevelopmentIssuer | None"]:

@@ -218,6 +218,7 @@ def test_a_wrong_flag_is_named_with_the_one_that_was_meant(capsys: pytest.Captur
     [
         ("--services disk", "the services are blob, queue, table, file"),
         ("--blobKeepAliveTimeout 0", "more than 0"),
+        ("--tls-names azurite", "needs --development-tls"),
         ("--adminToken short", "at least 16"),
         ("--adminToken 'a token with spaces'", "at least 16"),
     ],

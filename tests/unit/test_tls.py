@@ -5,6 +5,7 @@ import stat
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import msgspec
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import (
@@ -16,6 +17,8 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from cryptography.hazmat.primitives.serialization.pkcs12 import serialize_key_and_certificates
 
+from verditer.config import Config
+from verditer.parts import tls_of
 from verditer.serving import tls
 
 
@@ -58,7 +61,7 @@ def handshake(server: ssl.SSLContext, trusted: Path, host: str) -> str | None:
     return one.version()
 
 
-@pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "::1"])
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "::1", "any.blob.localhost", "any.web.localhost"])
 def test_the_development_certificate_is_good_for_this_machine(pair: tuple[Path, Path], host: str) -> None:
     assert handshake(tls.server_context(*pair), pair[0], host) == "TLSv1.3"
 
@@ -66,6 +69,15 @@ def test_the_development_certificate_is_good_for_this_machine(pair: tuple[Path, 
 def test_the_development_certificate_is_not_good_for_another_host(pair: tuple[Path, Path]) -> None:
     with pytest.raises(ssl.SSLCertVerificationError):
         handshake(tls.server_context(*pair), pair[0], "example.org")
+
+
+def test_the_development_certificate_is_good_for_accounts_and_for_the_names_that_are_given(tmp_path: Path) -> None:
+    config = Config(location=tmp_path, development_tls=True)
+    for names in ((), ("azurite", "*.example.com", "192.168.0.7")):  # the second time, there is a certificate without them
+        context = tls_of(msgspec.structs.replace(config, tls_names=names))
+        assert context is not None
+        for host in ("devstoreaccount1.localhost", "devstoreaccount1-secondary.localhost", *names):
+            assert handshake(context, tmp_path / "tls" / "localhost.crt", host.replace("*", "storage")) == "TLSv1.3"
 
 
 def test_the_development_certificate_is_readable_by_its_owner_only(pair: tuple[Path, Path]) -> None:

@@ -14,7 +14,7 @@ from verditer.core.errors import Code, StorageError
 from verditer.core.names import ROOT_CONTAINER
 from verditer.rest.http.message import Request
 
-_SECONDARY = "-secondary"
+SECONDARY = "-secondary"
 _BARE_HOSTS = frozenset({"localhost", "host.docker.internal"})
 
 
@@ -39,9 +39,9 @@ def parse_address(target: str, host: str, *, accounts: Collection[str], product_
         account, _, rest = rest.partition("/")
         if "%" in account:
             account = unquote(account)
-    secondary = account.endswith(_SECONDARY)
+    secondary = account.endswith(SECONDARY)
     return Address(
-        account=account.removesuffix(_SECONDARY),
+        account=account.removesuffix(SECONDARY),
         secondary=secondary,
         path_style=path_style,
         path=path,
@@ -54,9 +54,9 @@ def account_in_host(host: str, path: str, accounts: Collection[str]) -> str | No
     """None where the path names the account. It does so also where it names one of `accounts` and the host name names none of
     them: `storage.default.svc.cluster.local` is just the name of a machine."""
     account = _account_of_host(host)
-    if account is None or account.removesuffix(_SECONDARY) in accounts:
+    if account is None or account.removesuffix(SECONDARY) in accounts:
         return account
-    first = unquote(path[1:].partition("/")[0]).removesuffix(_SECONDARY)
+    first = unquote(path[1:].partition("/")[0]).removesuffix(SECONDARY)
     return None if first in accounts else account
 
 

@@ -7,8 +7,9 @@ import os
 import secrets
 import ssl
 import tempfile
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
-from ipaddress import ip_address
+from ipaddress import IPv4Address, IPv6Address, ip_address
 from pathlib import Path
 
 from cryptography import x509
@@ -20,8 +21,10 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 _VALID_DAYS = 825  # the longest that every common client accepts
 _RENEW_DAYS = 30  # a development certificate with less than this left is replaced
-# A wildcard stands for one label, so host names with an account need one for each service.
-_NAMES = ("localhost", "*.localhost", *(f"*.{service}.localhost" for service in ("blob", "queue", "table", "file", "dfs")))
+# A wildcard stands for one label, so host names with an account need one for each service. OpenSSL ignores `*.localhost`,
+# since it wants two labels after a wildcard: callers name such hosts one by one.
+_SERVICES = ("blob", "queue", "table", "file", "dfs", "web")
+_NAMES = ("localhost", "*.localhost", *(f"*.{service}.localhost" for service in _SERVICES), "127.0.0.1", "::1")
 
 
 class CertificateError(ValueError):
@@ -39,14 +42,16 @@ def server_context(cert: str | Path, key: str | Path | None = None, password: st
     return context
 
 
-def development_certificate(folder: Path) -> tuple[Path, Path]:
-    """The paths of a self-signed certificate for this machine and of its key; made when missing, unusable or soon expired."""
+def development_certificate(folder: Path, names: Iterable[str] = ()) -> tuple[Path, Path]:
+    """The paths of a self-signed certificate for this machine and of its key; made when missing, unusable or soon expired, and
+    when it lacks one of `names`, which are further host names and IP addresses."""
     cert, key = folder / "localhost.crt", folder / "localhost.key"
-    if not _still_usable(cert, key):
+    hosts = [_general_name(name) for name in dict.fromkeys((*_NAMES, *names))]
+    if not _still_usable(cert, key, hosts):
         folder.mkdir(parents=True, exist_ok=True)
         private_key = ec.generate_private_key(ec.SECP256R1())
         _write_private(key, private_key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
-        _write_private(cert, _self_signed(private_key).public_bytes(Encoding.PEM))
+        _write_private(cert, _self_signed(private_key, hosts).public_bytes(Encoding.PEM))
     return cert, key
 
 
@@ -100,19 +105,31 @@ def _read(path: Path) -> bytes:
         raise CertificateError(f"The file {path} cannot be read: {error.strerror}.") from None
 
 
-def _still_usable(cert: Path, key: Path) -> bool:
+def _still_usable(cert: Path, key: Path, hosts: list[x509.GeneralName]) -> bool:
     try:
         server_context(cert, key)
-        expires = x509.load_pem_x509_certificate(_read(cert)).not_valid_after_utc
-    except ValueError:
+        found = x509.load_pem_x509_certificate(_read(cert))
+        named = found.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except (ValueError, x509.ExtensionNotFound):
         return False
-    return expires > datetime.now(UTC) + timedelta(days=_RENEW_DAYS)
+    return set(hosts) <= set(named) and found.not_valid_after_utc > datetime.now(UTC) + timedelta(days=_RENEW_DAYS)
 
 
-def _self_signed(key: ec.EllipticCurvePrivateKey) -> x509.Certificate:
+def _general_name(name: str) -> x509.GeneralName:
+    address = _address(name)
+    return x509.DNSName(name) if address is None else x509.IPAddress(address)
+
+
+def _address(name: str) -> IPv4Address | IPv6Address | None:
+    try:
+        return ip_address(name)
+    except ValueError:
+        return None
+
+
+def _self_signed(key: ec.EllipticCurvePrivateKey, hosts: list[x509.GeneralName]) -> x509.Certificate:
     now = datetime.now(UTC)
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "Verditer development certificate")])
-    hosts = [*map(x509.DNSName, _NAMES), *(x509.IPAddress(ip_address(address)) for address in ("127.0.0.1", "::1"))]
     usage = x509.KeyUsage(
         digital_signature=True,
         content_commitment=False,
