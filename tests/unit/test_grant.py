@@ -162,6 +162,6 @@ def test_an_anonymous_caller_of_an_old_version_is_told_that_nothing_is_there(ver
 
 def test_a_bearer_token_reaches_all_but_what_is_the_keys_alone() -> None:
     bearer = Grant(scheme=Scheme.BEARER)
-    assert refusal(KEY_ONLY, bearer) is Code.AuthorizationFailure
+    assert refusal(KEY_ONLY, bearer) is Code.ResourceNotFound
     assert refusal(KEY_OR_BEARER, bearer) is None
     assert refusal(sas("w"), bearer) is None

@@ -144,7 +144,7 @@ def admit(allow: Allow, grant: Grant) -> bool:
     operation that is not reserved for the other."""
     if grant.scheme is Scheme.BEARER:
         if allow.key_only:
-            raise StorageError(Code.AuthorizationFailure)
+            raise StorageError(Code.ResourceNotFound)  # seen on Azure: Get and Set Table ACL
         return False
     if allow.bearer_only and grant.scheme is not Scheme.ANONYMOUS:
         raise StorageError(Code.AuthenticationFailed, reason="Only authentication scheme Bearer is supported")
