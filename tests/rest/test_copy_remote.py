@@ -348,6 +348,11 @@ def test_a_token_for_the_source_is_passed_on(box: Box, source: Elsewhere) -> Non
     address = source.add("file", file)
     assert copy_now(box, address, headers={"x-ms-copy-source-authorization": "Bearer abc"}).status == 202
     assert file.asked[-1]["authorization"] == "Bearer abc"
+    assert "x-ms-file-request-intent" not in file.asked[-1]
+    of_a_file = {"x-ms-copy-source-authorization": "Bearer abc", "x-ms-file-request-intent": "backup"}
+    for form in (copy_now, copy):
+        assert form(box, address, headers=of_a_file).status == 202
+        assert (file.asked[-1]["authorization"], file.asked[-1]["x-ms-file-request-intent"]) == ("Bearer abc", "backup")
     wrong = {"x-ms-copy-source-authorization": "SharedKey a:b"}
     assert copy_now(box, address, headers=wrong).answer == (400, "InvalidHeaderValue")
 

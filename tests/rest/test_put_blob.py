@@ -6,6 +6,7 @@ import pytest
 
 from tests.rest.checksums import crc64, md5
 from tests.rest.client import Box, Reply
+from tests.rest.copies import signed
 
 ETAG = re.compile(r'"0x[0-9A-F]+"')
 PUT = [("x-ms-blob-type", "BlockBlob"), ("x-ms-version", "2015-02-21")]
@@ -194,13 +195,38 @@ def test_a_backslash_is_stored_as_a_slash(box: Box) -> None:
     assert box.get("a/b").body == b"x"
 
 
+def sums(reply: Reply) -> set[str]:
+    """The checksums of an answer."""
+    assert reply.status == 201, reply.body
+    names = {"md5": "Content-MD5", "crc64": "x-ms-content-crc64"}
+    return {short for short, name in names.items() if name in reply}
+
+
+@pytest.mark.parametrize(
+    ("version", "summed"), [("2021-08-06", {"md5"}), ("2026-02-06", {"md5"}), ("2026-10-06", {"md5", "crc64"})]
+)
+def test_a_digest_that_was_sent_is_answered_and_since_2026_the_other_too(box: Box, version: str, summed: set[str]) -> None:
+    """Seen on Azure."""
+    body = bytes(512)
+    box.put("source", body)
+    sent, told = {"Content-MD5": md5(body)}, {"x-ms-source-content-md5": md5(body), "x-ms-copy-source": signed(box)}
+    ranged = {"x-ms-page-write": "update", "x-ms-range": "bytes=0-511"}
+    block = {"blockid": "AAAA"}
+    assert sums(box.put(body=body, headers=sent, version=version)) == {"md5", "crc64"}
+    assert sums(box.put(body=b"", headers=told, version=version)) == summed
+    assert sums(box.blob("PUT", "staged", "block", sent, body, query=block, version=version)) == summed
+    assert sums(box.blob("PUT", "staged", "block", told, query=block, version=version)) == summed
+    box.blob("PUT", "append", headers={"x-ms-blob-type": "AppendBlob"})
+    assert sums(box.blob("PUT", "append", "appendblock", sent, body, version=version)) == summed
+    assert sums(box.blob("PUT", "append", "appendblock", told, version=version)) == summed
+    box.blob("PUT", "disk", headers={"x-ms-blob-type": "PageBlob", "x-ms-blob-content-length": "512"})
+    assert sums(box.blob("PUT", "disk", "page", ranged | sent, body, version=version)) == summed
+    source = told | {"x-ms-source-range": "bytes=0-511"}
+    assert sums(box.blob("PUT", "disk", "page", ranged | source, version=version)) == summed
+
+
 @pytest.mark.parametrize(("version", "summed"), [("2018-11-09", {"md5"}), ("2019-02-02", {"crc64"})])
 def test_the_checksum_in_an_answer_is_the_one_the_version_knows(box: Box, version: str, summed: set[str]) -> None:
-    def sums(reply: Reply) -> set[str]:
-        assert reply.status == 201, reply.body
-        names = {"md5": "Content-MD5", "crc64": "x-ms-content-crc64"}
-        return {short for short, name in names.items() if name in reply}
-
     assert sums(box.put(version=version)) == summed | {"md5"}
     block = {"x-ms-version": version}
     assert sums(box.put_block("AAAA", headers=block)) == summed

@@ -136,6 +136,16 @@ def test_a_batch_on_a_missing_table(box: TableBox) -> None:  # T628
     assert (refusal(answer), message(answer)) == ((404, "TableNotFound"), "0:The table specified does not exist.")
 
 
+@pytest.mark.parametrize(
+    ("name", "code"), [("a", "OutOfRangeInput"), ("a" * 64, "OutOfRangeInput"), ("a_b", "InvalidResourceName")]
+)
+@pytest.mark.parametrize("verb", ["POST", "PUT", "DELETE"])
+def test_a_part_with_a_bad_table_name_is_refused(box: TableBox, verb: str, name: str, code: str) -> None:
+    """Seen on Azure, as is the phrase of the response."""
+    [answer] = answers(box.batch(TableBox(box.client, name).part(verb, "r", If_Match="*")))
+    assert (refusal(answer), answer.reason) == ((400, code), "Bad Request")
+
+
 def test_a_bad_entity_fails_the_batch_at_its_place(box: TableBox) -> None:
     [answer] = answers(box.batch(box.part("POST", "1"), box.part("POST", "2", {"a-b": 1})))
     assert (refusal(answer), message(answer)) == ((400, "PropertyNameInvalid"), "1:The property name is invalid.")

@@ -252,6 +252,15 @@ def test_the_start_message_names_every_port(tmp_path: Path) -> None:
         assert shown == {name: str(each.port) for name, each in server.app.servers.items()}
 
 
+def test_the_start_message_says_how_the_development_certificate_is_trusted(tmp_path: Path) -> None:
+    with running(tmp_path, development_tls=True) as server:
+        lines = start_message(server.app).splitlines()
+        path = tmp_path / "tls" / "localhost.crt"
+        assert path.exists()
+        assert f"Certificate {path}" in lines
+        assert f"  Python and curl trust it with: export SSL_CERT_FILE={path}" in lines
+
+
 @pytest.mark.parametrize(
     "database",
     [
