@@ -1,6 +1,10 @@
 """Batches through Microsoft's SDK: deleting many blobs and setting many tiers in one request."""
 
 import asyncio
+import socket
+from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 import pytest
 from azure.storage.blob import ContainerClient, PartialBatchErrorException, StandardBlobTier
@@ -38,6 +42,24 @@ def test_options_of_a_batch_hold_for_each_blob(container: ContainerClient) -> No
     container.get_blob_client(name).create_snapshot()
     container.delete_blobs(name, delete_snapshots="include")
     assert list(container.list_blobs(include=["snapshots"])) == []
+
+
+def test_batches_are_sent_to_a_machine_of_any_name(
+    account: Running, container: ContainerClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The library leaves the account out of the parts unless it knows the host as localhost."""
+    names = fill(container, 3)
+    monkeypatch.setattr(socket, "getaddrinfo", partial(resolved, socket.getaddrinfo))
+    for host in ("storage", "storage.default.svc"):
+        text = account.connection_string.replace("127.0.0.1", host)
+        with ContainerClient.from_connection_string(text, container.container_name) as client:
+            client.set_standard_blob_tier_blobs("Cool", *names)
+            assert [answer.status_code for answer in client.delete_blobs(names.pop())] == [202]
+    assert [(blob.name, blob.blob_tier) for blob in container.list_blobs()] == [(names[0], "Cool")]
+
+
+def resolved(resolve: Callable[..., Any], host: str, *more: Any, **named: Any) -> Any:
+    return resolve("127.0.0.1" if host.startswith("storage") else host, *more, **named)
 
 
 def test_tiers_are_set_in_one_request(container: ContainerClient) -> None:

@@ -39,10 +39,19 @@ def parse_address(target: str, host: str, *, accounts: Collection[str], product_
         account, _, rest = rest.partition("/")
         if "%" in account:
             account = unquote(account)
-    secondary = account.endswith(SECONDARY)
+    return _address(account, path, rest, query, path_style=path_style)
+
+
+def address_in_account(target: str, account: str) -> Address:
+    """Read a request target whose path begins with the container."""
+    path, _, query = target.partition("?")
+    return _address(account, path, path[1:], query, path_style=False)
+
+
+def _address(account: str, path: str, rest: str, query: str, *, path_style: bool) -> Address:
     return Address(
         account=account.removesuffix(SECONDARY),
-        secondary=secondary,
+        secondary=account.endswith(SECONDARY),
         path_style=path_style,
         path=path,
         segments=_segments(rest),

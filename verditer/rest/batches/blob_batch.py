@@ -2,6 +2,10 @@
 
 Each part is a request with an authorization of its own. It runs through the pipeline like any other request, in the version of
 the batch. The error of a part is in its part of the answer; the status of the answer is 202 once the batch could be parsed.
+
+Where the account is in the path of the batch, the path of a part names it too, or begins with the container. Microsoft's library
+for Python sends the latter to every host but localhost (azure-sdk-for-python#36629), and that for Java does where it is given
+the names of container and blob (elasticsearch#116985).
 """
 
 import asyncio
@@ -32,7 +36,7 @@ async def submit_batch(ctx: Context, target: AccountName | ContainerName, batch:
     requests = [_request(parse_request(part), batch) for part in parts]
     _check_same_api(requests)
     if isinstance(target, ContainerName):
-        _check_container(requests, batch.address.path)
+        _check_container(requests, batch.address.path, relative=None if target.container in ctx.accounts else target)
     scope = BatchScope(account=batch.address.account, version=batch.version)
     answers = await asyncio.gather(*[submit(request, scope) for request in requests])
     content_ids = [part.headers.get("content-id") for part in parts]
@@ -48,7 +52,7 @@ def _request(inner: InnerRequest, batch: Decoded) -> Request:
     outer = batch.request
     return Request(
         method=inner.method,
-        target=inner.target,
+        target=inner.target if inner.target.startswith("/") or "://" in inner.target else f"/{inner.target}",
         headers={"host": outer.headers.get("host", ""), **inner.headers},
         raw_headers=list(inner.headers.items()),
         body=WholeBody(b""),
@@ -73,8 +77,8 @@ def _api(request: Request) -> str | None:
     return APIS.get((request.method, query.get("comp", "").lower()))
 
 
-def _check_container(requests: list[Request], path: str) -> None:
-    """Every request in a batch for a container is about a blob of that container."""
-    root = path.rstrip("/") + "/"
-    if not all(request.target.startswith(root) for request in requests):
+def _check_container(requests: list[Request], path: str, relative: ContainerName | None) -> None:
+    """Every request in a batch for a container is about a blob of that container. `relative`: its path may lack the account."""
+    roots = (path.rstrip("/") + "/", *([f"/{relative.container}/"] if relative is not None else []))
+    if not all(request.target.startswith(roots) for request in requests):
         raise StorageError(Code.InvalidInput, message="Every request of a container's batch is for that container.")

@@ -9,7 +9,7 @@ from verditer.core.caches import bounded_cache
 from verditer.core.dates import iso, seconds
 from verditer.core.errors import Code, StorageError
 from verditer.core.names import AccountName
-from verditer.rest.address import Address, parse_address, requested_version
+from verditer.rest.address import Address, address_in_account, parse_address, requested_version
 from verditer.rest.service import Service
 from verditer.rest.stages import LATEST_VERSION, Accepted, AddressedRequest, IncomingRequest
 from verditer.rest.wire_errors import UnknownVersion, invalid_header
@@ -30,10 +30,12 @@ class Acceptance:
         self._logged_versions: set[str] = set()
 
     def locate(self, received: IncomingRequest) -> AddressedRequest:
-        request = received.request
+        request, batch = received.request, received.batch
         host, accounts = request.headers.get("host", ""), self._ctx.accounts
         address = parse_address(request.target, host, accounts=accounts, product_style=self._product_style)
-        return AddressedRequest(request=request, request_id=received.request_id, batch=received.batch, address=address)
+        if batch is not None and address.account not in accounts:  # the part relies on the URL of the batch
+            address = address_in_account(request.target, batch.account)
+        return AddressedRequest(request=request, request_id=received.request_id, batch=batch, address=address)
 
     def accept(self, located: AddressedRequest) -> Accepted | Coroutine[Any, Any, Accepted]:
         """Check the account and choose the version."""
