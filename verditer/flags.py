@@ -3,6 +3,7 @@
 import argparse
 import importlib.util
 import ipaddress
+import math
 import os
 import re
 import sys
@@ -28,6 +29,7 @@ from verditer.serving.sockets import ListenAddress
 from verditer.stream.s3_location import S3Location, s3_location
 
 MIN_TOKEN = 16  # characters
+_NO_LIMIT = -1  # of Azurite's --extentMemoryLimit
 AZURITE_FILES = ("__azurite_db_blob__.json", "__azurite_db_queue__.json", "__azurite_db_table__.json")
 
 
@@ -40,7 +42,7 @@ def config_from(flags: argparse.Namespace) -> Config:
     file = settings_file(given.get("config"))
     settings: dict[str, Any] = {
         "in_memory": given.get("inMemoryPersistence", False),
-        "memory_limit": int(given["extentMemoryLimit"] * MIB) if "extentMemoryLimit" in given else None,
+        "memory_limit": _memory_limit(given.get("extentMemoryLimit", _NO_LIMIT)),
         "password": given.get("pwd"),
         "drain_seconds": _drain_seconds(given.get("drainSeconds", 0.0)),
         "product_style": "disableProductStyleUrl" not in given,
@@ -98,6 +100,14 @@ def _check_combinations(given: dict[str, Any]) -> None:
         raise ValueError("--extents needs --database: the embedded store keeps everything in one folder")
     if "postgres_locks" in given and "database" not in given:
         raise ValueError("--postgres-locks needs --database")
+
+
+def _memory_limit(megabytes: float) -> int | None:
+    if megabytes == _NO_LIMIT:
+        return None
+    if not 0 <= megabytes < math.inf:
+        raise ValueError(f"--extentMemoryLimit {megabytes:g}: a number of megabytes, from 0 on, or -1 for no limit")
+    return int(megabytes * MIB)
 
 
 def _drain_seconds(seconds: float) -> float:
