@@ -37,6 +37,9 @@ from verditer.stream.memory import MemoryExtents
 SCOPE = ("account", "blob", "container", "blob")
 DEADLINE = 2.0
 SLACK = 3.0  # a busy machine
+CANCEL_WAITING = """
+    SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'
+"""
 
 
 def increment(tx: Transaction) -> int:
@@ -133,6 +136,28 @@ async def test_a_refused_write_is_answered_once_though_its_connection_breaks_the
             await engine.write([SCOPE], refuse)
         monkeypatch.undo()
         assert await engine.write([SCOPE], increment) == 2
+
+
+async def test_a_read_that_the_server_cancels_leaves_its_connection_usable(postgres: PostgresStore) -> None:
+    def counter(tx: Transaction) -> Note | None:
+        return tx.get(Note, 1, "counter")
+
+    engine = PostgresEngine(postgres.conninfo, records=RECORDS, readers=1)
+    await engine.open()
+    try:
+        assert await engine.write([SCOPE], increment) == 1
+        with psycopg.connect(postgres.conninfo) as other:
+            other.execute("LOCK TABLE test_note IN ACCESS EXCLUSIVE MODE")
+            waiting = asyncio.ensure_future(engine.read(SCOPE, counter))
+            while not await asyncio.to_thread(lambda: other.execute(CANCEL_WAITING).rowcount):  # each round asks the server
+                pass
+            with pytest.raises(EngineUnavailable):
+                await waiting
+        found = await engine.read(SCOPE, counter)
+        assert found is not None
+        assert found.value == 1
+    finally:
+        await engine.close()
 
 
 async def test_a_slow_network_is_no_failure(postgres: PostgresStore) -> None:

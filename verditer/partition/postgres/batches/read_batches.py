@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Callable
 from typing import TypeVar
 
+import psycopg
+
 from verditer.partition.engine import EngineUnavailable, Transaction
 from verditer.partition.postgres.batches.batch_services import BatchServices
 from verditer.partition.postgres.batches.fetched import Fetched, Wants
@@ -65,6 +67,8 @@ class ReadBatches:
             fetched = await self._fetch(connection, batch)
             self._pool.give_back(connection)
         except Exception as error:
+            if isinstance(error, psycopg.Error):
+                connection.close()  # its transaction has failed and is still open: every later statement would be refused
             self._pool.give_back(connection)
             self._recover(batch, error)
         else:
