@@ -6,6 +6,7 @@ import random
 from functools import partial
 from typing import Any
 
+import msgspec
 import psycopg
 import pytest
 
@@ -140,6 +141,31 @@ async def test_bodies_of_one_batch_claim_different_records(postgres: PostgresSto
 
 
 # Connections that break
+
+
+async def test_a_record_that_cannot_be_encoded_fails_its_own_write_only(postgres: PostgresStore) -> None:
+    def put(tx: Transaction, value: int) -> None:
+        tx.put(Note(space=1, name=str(value), value=value))
+
+    async with opened(postgres) as engine:
+        writes = [engine.write([(*CONTAINER, str(value))], partial(put, value=value)) for value in (1, 1 << 70, 2)]
+        first, failed, last = await asyncio.gather(*writes, return_exceptions=True)
+        assert isinstance(failed, OverflowError)
+        assert (first, last) == (None, None)
+        stored = await engine.read(SCOPE, lambda tx: [note.value for note in tx.scan(Note, span_of(1))])
+        assert stored == [1, 2]
+
+
+async def test_a_record_that_cannot_be_decoded_fails_its_own_read_only(postgres: PostgresStore) -> None:
+    async with opened(postgres) as engine:
+        for name in ("damaged", "whole"):
+            await engine.write([(*CONTAINER, name)], lambda tx, name=name: tx.put(Note(space=1, name=name)))  # type: ignore[misc]
+        postgres.execute("UPDATE test_note SET body = '' WHERE key = %s", Note(space=1, name="damaged").key())
+        names = ("whole", "damaged", "whole")
+        reads = [engine.read(SCOPE, lambda tx, name=name: tx.get(Note, 1, name)) for name in names]  # type: ignore[misc]
+        first, failed, last = await asyncio.gather(*reads, return_exceptions=True)
+        assert isinstance(failed, msgspec.DecodeError)
+        assert first == last == Note(space=1, name="whole")
 
 
 async def test_idle_connections_that_broke_are_replaced_unnoticed(postgres: PostgresStore) -> None:

@@ -57,10 +57,15 @@ class ReadBatches:
         self._waiting.fail(EngineUnavailable("the engine is closed"))
 
     def _dispatch(self) -> None:
+        while self._waiting.queue and (connection := self._pool.take()) is not None:
+            self._waiting.start(self._run(connection, self._next_batch()))
+
+    def _next_batch(self) -> list[PendingBody]:
         queue = self._waiting.queue
-        while queue and (connection := self._pool.take()) is not None:
-            batch = [queue.popleft() for _ in range(min(MAX_BATCH, len(queue)))]
-            self._waiting.start(self._run(connection, batch))
+        batch = [queue.popleft()]
+        while queue and len(batch) < MAX_BATCH and not batch[0].alone and not queue[0].alone:
+            batch.append(queue.popleft())
+        return batch
 
     async def _run(self, connection: PipelineConnection, batch: list[PendingBody]) -> None:
         try:
@@ -125,6 +130,4 @@ class ReadBatches:
     def _recover(self, batch: list[PendingBody], error: Exception) -> None:
         if is_of_connection(error):
             self._services.drop_connections()
-        meaning = meaning_of_failure(error)
-        for pending in batch:
-            self._waiting.retry_or_fail(pending, meaning, error)
+        self._waiting.recover(batch, meaning_of_failure(error), error)

@@ -47,7 +47,16 @@ class WaitingBodies:
         while self.queue:
             self.queue.popleft().fail(EngineUnavailable(error.reason))
 
-    def retry_or_fail(self, pending: PendingBody, meaning: Exception, cause: BaseException) -> None:
+    def recover(self, batch: list[PendingBody], meaning: Exception, cause: BaseException) -> None:
+        """The transaction of a batch has failed, and nothing happened, or its outcome is unknown and `meaning` says so."""
+        for pending in batch:
+            if len(batch) > 1 and not isinstance(cause, ConnectionLost | EngineUnavailable):
+                pending.alone = True  # the error may be that of one body only, or of one record
+                self.add(pending)
+            else:
+                self._retry_or_fail(pending, meaning, cause)
+
+    def _retry_or_fail(self, pending: PendingBody, meaning: Exception, cause: BaseException) -> None:
         pending.attempts += 1
         if isinstance(meaning, TryAgain) and pending.attempts < ATTEMPTS:
             self._loop.call_later(random.uniform(0, BACKOFF_SECONDS * 2**pending.attempts), self.add, pending)

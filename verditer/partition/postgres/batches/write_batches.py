@@ -254,12 +254,7 @@ class WriteBatches:
         if is_of_connection(cause):
             self._services.drop_connections()
         meaning = meaning_of_failure(cause, committing=committing)
-        for pending in batch:
-            if len(batch) > 1 and isinstance(cause, psycopg.Error):
-                pending.alone = True  # nothing happened, and the error may be that of one body only
-                self._waiting.add(pending)
-            else:
-                self._waiting.retry_or_fail(pending, meaning, cause)
+        self._waiting.recover(batch, meaning, cause)
 
 
 def _wants_of(batch: list[PendingBody]) -> Wants:
