@@ -3,6 +3,7 @@
 import asyncio
 import itertools
 import random
+import threading
 from functools import partial
 from typing import Any
 
@@ -267,6 +268,28 @@ async def test_processes_that_start_together_prepare_the_store_once(postgres: Po
     values = await asyncio.gather(*[engine.write([SCOPE], increment) for engine in engines])
     assert sorted(values) == [1, 2, 3, 4, 5, 6]
     await asyncio.gather(*[engine.close() for engine in engines])
+
+
+async def test_ticks_are_reserved_while_every_thread_is_busy(postgres: PostgresStore) -> None:
+    started, may_end = threading.Event(), threading.Event()
+
+    def long(tx: Transaction) -> None:
+        tx.put(*[Note(space=2, name=str(number)) for number in range(300)])  # too many for the event loop
+        started.set()
+        may_end.wait(WAIT)
+
+    engine = PostgresEngine(postgres.conninfo, records=RECORDS, threads=1)
+    await engine.open()
+    try:
+        writing = asyncio.ensure_future(engine.write([SCOPE], long))
+        await asyncio.to_thread(started.wait, WAIT)
+        async with asyncio.timeout(WAIT / 2):
+            assert await engine.write([(*CONTAINER, "other")], lambda tx: tx.tick())
+        may_end.set()
+        await writing
+    finally:
+        may_end.set()
+        await engine.close()
 
 
 async def test_a_process_that_lost_its_node_number_takes_another(postgres: PostgresStore) -> None:

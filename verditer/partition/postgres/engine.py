@@ -119,7 +119,7 @@ class PostgresEngine:
         return self._ticks.issued_tick(after)
 
     async def reserve_ticks(self, now: int) -> None:
-        await self._threads.call(lambda: self._ticks.reserve(now))
+        await self._threads.reserve(lambda: self._ticks.reserve(now))
 
     def run_in_thread(self, pending: PendingBody) -> None:
         task = self._loop.create_task(self._run_in_thread(pending))

@@ -63,7 +63,8 @@ class WatchedConnection:
 
 
 class Threads:
-    """Short bodies and long reads have separate threads: a long read never keeps a write from its thread."""
+    """Short bodies and long reads have separate threads: a long read never keeps a write from its thread. Ticks are reserved in
+    one more."""
 
     def __init__(self, database: Database, workers: int, scanners: int, lock_seconds: float, deadline_seconds: float) -> None:
         self._database = database
@@ -73,6 +74,7 @@ class Threads:
         self._extra: set[WatchedConnection] = set()
         self._workers = ThreadPoolExecutor(workers, "verditer-postgres")
         self._scanners = ThreadPoolExecutor(scanners, "verditer-postgres-scan")
+        self._reserver = ThreadPoolExecutor(1, "verditer-postgres-ticks")
 
     async def call(self, work: Callable[[], T], *, long: bool = False) -> T:
         queued = time.monotonic()
@@ -84,6 +86,10 @@ class Threads:
 
         return await asyncio.get_running_loop().run_in_executor(self._scanners if long else self._workers, start)
 
+    async def reserve(self, work: Callable[[], T]) -> T:
+        """For what a batch of writes waits for while it holds its locks: bodies in threads may wait for these."""
+        return await asyncio.get_running_loop().run_in_executor(self._reserver, work)
+
     def cut_off_silent(self) -> None:
         """End the connections whose server has not answered in time. Called now and then on the event loop."""
         limit = time.monotonic() - self._deadline_seconds - self._lock_seconds
@@ -93,7 +99,7 @@ class Threads:
                 watched.cut_off()
 
     async def close(self) -> None:
-        for threads in (self._workers, self._scanners):
+        for threads in (self._workers, self._scanners, self._reserver):
             await asyncio.to_thread(threads.shutdown)
         for watched in self._connections.values():
             watched.connection.close()
