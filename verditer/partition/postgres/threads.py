@@ -35,12 +35,14 @@ MAX_QUEUE_SECONDS = 5  # a body that found no free thread for so long is refused
 
 
 class WatchedConnection:
-    """A connection of a thread, and since when its current statement has been waiting."""
+    """A connection of a thread, and since when its current statement has been waiting. `limit_seconds` is how long it may."""
 
-    def __init__(self, connection: PostgresConnection) -> None:
+    def __init__(self, connection: PostgresConnection, limit_seconds: float) -> None:
         self.connection = connection
         self.lineage: Lineage | None = None
+        self.limit_seconds = limit_seconds
         self.waiting_since: float | None = None
+        self.is_cut_off = False
 
     @contextlib.contextmanager
     def watched(self) -> Iterator[None]:
@@ -55,6 +57,7 @@ class WatchedConnection:
 
     def cut_off(self) -> None:
         """From another thread: the wait for the server ends with an error."""
+        self.is_cut_off = True
         with (
             contextlib.suppress(psycopg.Error, OSError),
             socket.socket(fileno=os.dup(self.connection.pgconn.socket)) as duplicate,
@@ -92,10 +95,10 @@ class Threads:
 
     def cut_off_silent(self) -> None:
         """End the connections whose server has not answered in time. Called now and then on the event loop."""
-        limit = time.monotonic() - self._deadline_seconds - self._lock_seconds
+        now = time.monotonic()
         for watched in [*self._connections.values(), *self._extra]:
             since = watched.waiting_since
-            if since is not None and since < limit:
+            if since is not None and now - since > watched.limit_seconds:
                 watched.cut_off()
 
     async def close(self) -> None:
@@ -108,7 +111,7 @@ class Threads:
     def extra_connection(self, *, is_migration: bool = False) -> Iterator[PostgresConnection]:
         """A connection beside that of the thread, for a short transaction beside the one that is open. A migration takes as long
         as it takes."""
-        watched = WatchedConnection(self._database.connect())
+        watched = WatchedConnection(self._database.connect(), self._deadline_seconds)
         self._extra.add(watched)
         try:
             with watched.watched(), watched.connection as connection:
@@ -128,7 +131,7 @@ class Threads:
         if watched is not None and not self._database.is_newest(watched.lineage):
             watched.connection.close()
         if watched is None or watched.connection.closed:
-            watched = WatchedConnection(self._database.connect())
+            watched = WatchedConnection(self._database.connect(), self._deadline_seconds)
             self._connections[threading.get_ident()] = watched
             try:
                 with watched.watched():
@@ -151,6 +154,7 @@ class Threads:
         for attempt in range(ATTEMPTS):
             try:
                 watched = self.thread_connection()
+                watched.limit_seconds = self._deadline_seconds + (self._lock_seconds if writable else 0)  # a write may wait
                 with watched.watched():
                     return _attempt(watched, begin, body, writable, local_time, next_tick)
             except TryAgain as failure:
@@ -184,6 +188,8 @@ def _attempt(
             outcome = tx.end()
     except psycopg.Error as error:
         closed = connection.closed
+        if watched.is_cut_off and not committing:
+            raise EngineUnavailable(f"the database did not answer within {watched.limit_seconds:g} s") from error
         if is_wrong_server(error):
             connection.close()
         raise meaning_of(error, closed=closed, committing=committing) from error
