@@ -21,9 +21,14 @@ from verditer.stream.extents import ExtentMissing, ExtentsUnavailable
 from verditer.stream.s3 import PART_BYTES, S3Extents
 from verditer.stream.s3_client import Credentials
 from verditer.stream.s3_location import S3Location, s3_location
+from verditer.stream.s3_uploads import MultipartUploads
 
 BODY = random.Random(2).randbytes(2 * PART_BYTES + 54_321)
 MIB = 1 << 20
+SAME_PAGE = """\
+<ListMultipartUploadsResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/">
+<IsTruncated>true</IsTruncated><NextKeyMarker>a</NextKeyMarker><NextUploadIdMarker>b</NextUploadIdMarker>
+</ListMultipartUploadsResult>"""
 
 
 @asynccontextmanager
@@ -175,6 +180,37 @@ async def test_a_store_that_is_away_refuses_at_once(s3_server: S3Server) -> None
         finally:
             s3_server.start()
         assert await get(store, extent, 0, 5) == b"bytes"
+
+
+@pytest.mark.parametrize("page", ["", "sorry", "<html><br></html>", '<!DOCTYPE x [<!ENTITY a "b">]><x>&a;</x>', SAME_PAGE])
+async def test_a_listing_of_uploads_that_makes_no_sense_is_a_failure_of_the_store(page: str) -> None:
+    async with answering(page) as location, asyncio.timeout(10):
+        store = MultipartUploads(location, Credentials(AwsCredentialsProvider.new_static("key", "secret")), 5)
+        with pytest.raises(ExtentsUnavailable):
+            _ = [upload async for upload in store.list("extents/")]
+        assert store.supported
+
+
+async def test_a_store_that_takes_a_listing_of_uploads_for_one_of_objects_does_not_know_the_call() -> None:
+    page = "<ListBucketResult><IsTruncated>true</IsTruncated><Contents><Key>extents/00/x</Key></Contents></ListBucketResult>"
+    async with answering(page) as location, asyncio.timeout(10):
+        store = MultipartUploads(location, Credentials(AwsCredentialsProvider.new_static("key", "secret")), 5)
+        assert [upload async for upload in store.list("extents/")] == []
+        assert not store.supported
+
+
+@asynccontextmanager
+async def answering(page: str) -> AsyncIterator[S3Location]:
+    """A store that answers everything with this page."""
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(f"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: {len(page)}\r\n\r\n{page}".encode())
+        await writer.drain()
+        writer.close()
+
+    async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
+        yield S3Location(bucket="bucket", endpoint=f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")
 
 
 async def test_wrong_credentials_or_no_bucket_refuse_the_start_and_show_no_secret(s3_server: S3Server) -> None:

@@ -18,7 +18,8 @@ from awscrt.auth import (
     aws_sign_request,
 )
 from awscrt.http import HttpHeaders, HttpRequest
-from defusedxml.ElementTree import fromstring
+from defusedxml.common import DefusedXmlException
+from defusedxml.ElementTree import ParseError, fromstring
 
 from verditer.stream.extents import ExtentsUnavailable
 from verditer.stream.s3_client import CONNECT_SECONDS, Credentials
@@ -45,18 +46,24 @@ class MultipartUploads:
     async def list(self, prefix: str) -> AsyncIterator[Upload]:
         marker: dict[str, str] = {}
         while self.supported:
+            last = marker
             status, body = await self._call("GET", "", {"uploads": "", "prefix": prefix, **marker})
             if status in (405, 501):
                 self.supported = False
                 return
             if status != 200:
                 raise ExtentsUnavailable(f"the S3 store answered {status} when asked for its multipart uploads")
-            page = fromstring(body)
+            page = _parsed(body)
+            if _name(page) != "ListMultipartUploadsResult":  # it took the call for another one
+                self.supported = False
+                return
             for upload in _children(page, "Upload"):
                 yield Upload(_text(upload, "Key"), _text(upload, "UploadId"))
             if _text(page, "IsTruncated") != "true":
                 return
             marker = {"key-marker": _text(page, "NextKeyMarker"), "upload-id-marker": _text(page, "NextUploadIdMarker")}
+            if marker == last:
+                raise ExtentsUnavailable("the S3 store answered the same page of multipart uploads twice")
 
     async def abort(self, upload: Upload) -> None:
         """Aborting an upload that is gone does nothing."""
@@ -101,8 +108,20 @@ class MultipartUploads:
             raise ExtentsUnavailable(f"the S3 store failed: {type(error).__name__}") from None
 
 
+def _parsed(body: bytes) -> Any:
+    try:
+        return fromstring(body)
+    except (ParseError, DefusedXmlException):
+        raise ExtentsUnavailable("the S3 store answered no XML when asked for its multipart uploads") from None
+
+
+def _name(element: Any) -> str:
+    name: str = element.tag.rpartition("}")[2]
+    return name
+
+
 def _children(element: Any, name: str) -> list[Any]:
-    return [child for child in element if child.tag.rpartition("}")[2] == name]
+    return [child for child in element if _name(child) == name]
 
 
 def _text(element: Any, name: str) -> str:
