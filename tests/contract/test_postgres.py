@@ -12,15 +12,17 @@ import psycopg
 import pytest
 
 from tests.contract.stores import RECORDS, Job, Note, PostgresStore, opened
-from verditer.core.clock import NODES
+from verditer.core.clock import NODES, HybridClock
 from verditer.core.dates import seconds
 from verditer.core.errors import Code, StorageError
 from verditer.core.records.record import span_of
 from verditer.partition.engine import Engine, EngineUnavailable, Order, Transaction
+from verditer.partition.postgres.batches.loop_transaction import TicksUsedUp
 from verditer.partition.postgres.database import Database
 from verditer.partition.postgres.engine import PostgresEngine
 from verditer.partition.postgres.pipeline import PipelineCall, PipelineConnection, open_pipeline
 from verditer.partition.postgres.threads import Threads
+from verditer.partition.postgres.ticks import RESERVE, TickIssuer
 
 SCOPE = ("account", "blob", "container", "blob")
 CONTAINER = SCOPE[:3]
@@ -300,6 +302,33 @@ async def test_a_process_that_lost_its_node_number_takes_another(postgres: Postg
         after = await engine.write([SCOPE], lambda tx: tx.tick())
         assert after > before
         assert after % NODES != before % NODES
+
+
+def test_a_number_that_is_replaced_meanwhile_issues_no_tick_behind_its_reservation(
+    postgres: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:  # contract G4
+    """A thread takes another number while the event loop is between issuing a tick and looking whether it was reserved."""
+    asyncio.run(_prepared(postgres))
+    issuer = TickIssuer(Threads(postgres.conninfo, 1, 1, lock_seconds=1).extra_connection)
+    lost = issuer.tick(seconds(1))
+    postgres.execute("UPDATE node SET reserved = reserved + 1 WHERE number = %s", lost % NODES)
+    issue = HybridClock.tick
+
+    def issue_and_be_interrupted(clock: HybridClock, after: int = 0) -> int:
+        tick = issue(clock, after)
+        monkeypatch.undo()
+        issuer.reserve(tick)
+        return tick
+
+    monkeypatch.setattr(HybridClock, "tick", issue_and_be_interrupted)
+    with pytest.raises(TicksUsedUp):
+        issuer.issued_tick(lost + RESERVE)
+    assert issuer.issued_tick(lost + RESERVE) % NODES != lost % NODES
+
+
+async def _prepared(postgres: PostgresStore) -> None:
+    async with opened(postgres):
+        pass
 
 
 async def test_ticks_go_on_behind_every_reservation_when_the_database_forgot_an_hour(postgres: PostgresStore) -> None:

@@ -9,6 +9,7 @@ no other process issues those. A database clock that runs backwards changes noth
 import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from typing import NamedTuple
 
 from psycopg.types.numeric import Int8
 
@@ -21,6 +22,14 @@ from verditer.partition.postgres.connection import PostgresConnection
 RESERVE = seconds(10)  # one statement per ten seconds of writing
 
 
+class _Reservation(NamedTuple):
+    """The ticks of one number before `end`. Replaced as a whole: the event loop issues ticks while a thread reserves."""
+
+    clock: HybridClock
+    node: int
+    end: int
+
+
 class TickIssuer:
     """One per engine. Reservations are transactions of their own, on a connection that is opened for each of them, in a
     thread."""
@@ -28,56 +37,56 @@ class TickIssuer:
     def __init__(self, connect: Callable[[], AbstractContextManager[PostgresConnection]]) -> None:
         self._connect = connect
         self._lock = threading.Lock()
-        self._node: int | None = None
-        self._clock = HybridClock(_no_time)
-        self._end = 0
+        self._reservation: _Reservation | None = None
 
     @property
     def last(self) -> int:
         """The latest tick that was issued, or 0."""
-        return self._clock.last if self._node is not None else 0
+        reservation = self._reservation
+        return reservation.clock.last if reservation is not None else 0
 
     def tick(self, after: int) -> int:
         with self._lock:
-            tick = self._clock.tick(after)
-            if self._node is None or tick >= self._end:
-                self._reserve(tick)
-                tick = self._clock.tick(after)
-            return tick
+            try:
+                return self.issued_tick(after)
+            except TicksUsedUp:
+                return self._reserve(max(after, self.last)).clock.tick(after)
 
     def issued_tick(self, after: int) -> int:
         """The same, on the event loop, which cannot wait. Raises TicksUsedUp."""
-        tick = self._clock.tick(after)
-        if self._node is None or tick >= self._end:
+        reservation = self._reservation
+        if reservation is None or (tick := reservation.clock.tick(after)) >= reservation.end:
             raise TicksUsedUp
         return tick
 
     def reserve(self, after: int) -> None:
         with self._lock:
-            tick = self._clock.tick(after)
-            if self._node is None or tick >= self._end - RESERVE // 2:
+            tick = max(after, self.last)
+            if self._reservation is None or tick >= self._reservation.end - RESERVE // 2:
                 self._reserve(tick)
 
     def release(self) -> None:
         """Give up ticks that were reserved and not issued, so that a restarted process finds its number free."""
         with self._lock:
-            if self._node is not None:
+            if self._reservation is not None:
+                clock, node, end = self._reservation
                 with self._connect() as connection:
-                    connection.execute(_MOVE, (Int8(self._clock.last), self._node, Int8(self._end)))
-            self._node = None
+                    connection.execute(_MOVE, (Int8(clock.last), node, Int8(end)))
+            self._reservation = None
 
-    def _reserve(self, tick: int) -> None:
+    def _reserve(self, tick: int) -> _Reservation:
         with self._connect() as connection:
-            if self._node is None or not self._extend(connection, tick + RESERVE):
-                self._take_number(connection, tick)
+            self._reservation = self._extended(connection, tick + RESERVE) or self._taken(connection, tick)
+        return self._reservation
 
-    def _extend(self, connection: PostgresConnection, end: int) -> bool:
-        extended = connection.execute(_MOVE, (Int8(end), self._node, Int8(self._end))).rowcount == 1
-        if extended:
-            self._end = end
-        return extended
+    def _extended(self, connection: PostgresConnection, end: int) -> _Reservation | None:
+        if self._reservation is None:
+            return None
+        clock, node, before = self._reservation
+        is_extended = connection.execute(_MOVE, (Int8(end), node, Int8(before))).rowcount == 1
+        return _Reservation(clock, node, end) if is_extended else None
 
-    def _take_number(self, connection: PostgresConnection, tick: int) -> None:
+    def _taken(self, connection: PostgresConnection, tick: int) -> _Reservation:
         """Take a number whose reservation has ended. After a clock went backwards there may be none; then any number is taken,
         and ticks continue after its reservation."""
         with connection.transaction():
@@ -87,9 +96,7 @@ class TickIssuer:
             node, reserved = row
             floor = max(tick, reserved)
             connection.execute(_MOVE, (Int8(floor + RESERVE), node, Int8(reserved)))
-        self._clock = HybridClock(_no_time, node, floor)
-        self._node = node
-        self._end = floor + RESERVE
+        return _Reservation(HybridClock(_no_time, node, floor), node, floor + RESERVE)
 
 
 _MOVE = "UPDATE node SET reserved = %s WHERE number = %s AND reserved = %s"
