@@ -199,13 +199,22 @@ async def test_a_store_that_takes_a_listing_of_uploads_for_one_of_objects_does_n
         assert not store.supported
 
 
+async def test_credentials_that_may_not_list_uploads_are_told_and_objects_are_looked_at_all_the_same(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with answering("", "403 Forbidden") as location, asyncio.timeout(10):
+        store = MultipartUploads(location, Credentials(AwsCredentialsProvider.new_static("key", "secret")), 5)
+        assert [upload async for upload in store.list("extents/")] == []
+    assert "s3:ListBucketMultipartUploads is not permitted" in caplog.text
+
+
 @asynccontextmanager
-async def answering(page: str) -> AsyncIterator[S3Location]:
+async def answering(page: str, status: str = "200 OK") -> AsyncIterator[S3Location]:
     """A store that answers everything with this page."""
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
-        writer.write(f"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: {len(page)}\r\n\r\n{page}".encode())
+        writer.write(f"HTTP/1.1 {status}\r\nConnection: close\r\nContent-Length: {len(page)}\r\n\r\n{page}".encode())
         await writer.drain()
         writer.close()
 

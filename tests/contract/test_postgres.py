@@ -249,6 +249,8 @@ async def test_commits_are_synced_whatever_the_database_says(postgres: PostgresS
     pipeline = await open_pipeline(database, WAIT)
     (result,) = await pipeline.run([PipelineCall(b"SHOW synchronous_commit")], WAIT)
     assert result.get_value(0, 0) == b"on"
+    (result,) = await pipeline.run([PipelineCall(b"SHOW idle_in_transaction_session_timeout")], WAIT)
+    assert result.get_value(0, 0) == b"15s"  # a process that was stopped holds its locks for so long
     pipeline.close()
 
 
@@ -309,7 +311,8 @@ def test_a_number_that_is_replaced_meanwhile_issues_no_tick_behind_its_reservati
 ) -> None:  # contract G4
     """A thread takes another number while the event loop is between issuing a tick and looking whether it was reserved."""
     asyncio.run(_prepared(postgres))
-    issuer = TickIssuer(Threads(postgres.conninfo, 1, 1, lock_seconds=1).extra_connection)
+    threads = Threads(Database(postgres.conninfo, lock_seconds=1), 1, 1, lock_seconds=1, deadline_seconds=WAIT)
+    issuer = TickIssuer(threads.extra_connection)
     lost = issuer.tick(seconds(1))
     postgres.execute("UPDATE node SET reserved = reserved + 1 WHERE number = %s", lost % NODES)
     issue = HybridClock.tick
@@ -350,6 +353,9 @@ async def test_time_does_not_run_backwards_when_the_clock_of_the_database_does(p
         assert await engine.read(SCOPE, lambda tx: tx.now) >= before
         assert await engine.write([SCOPE], lambda tx: tx.now) >= before
         assert engine.now() >= before
+        await engine.write([SCOPE], lambda tx: tx.tick())
+    async with opened(postgres) as another:
+        assert await another.read(SCOPE, lambda tx: tx.now) >= before - RESERVE
 
 
 # Limits

@@ -209,6 +209,17 @@ async def test_the_first_host_that_takes_writes_is_used(postgres: PostgresStore)
             assert await until_served(engine) >= 2
 
 
+async def test_hosts_that_answer_nothing_do_not_hide_the_one_that_does(postgres: PostgresStore) -> None:
+    async with running_proxy(unix_socket(postgres)) as silent, running_proxy(unix_socket(postgres)) as primary:
+        parts = conninfo_to_dict(postgres.conninfo)
+        hosts = f"host=127.0.0.1,127.0.0.1 port={silent.port},{primary.port} user={parts['user']} dbname={parts['dbname']}"
+        async with impatient(hosts) as engine:
+            assert await engine.write([SCOPE], increment) == 1
+            silent.cut()
+            silent.drop()  # an attempt to connect takes longer than the deadline
+            assert await until_served(engine) >= 2
+
+
 async def test_a_former_primary_that_comes_back_is_left_for_its_successor(postgres: PostgresStore) -> None:
     """A primary that was suspended, or cut off, does not know at once that it was replaced, and accepts connections."""
     with running_server(primary=postgres.server) as standby:

@@ -89,8 +89,8 @@ class S3Extents:
                 for piece in _pieces(await ahead):
                     yield piece
         finally:
-            if ahead is not None and not ahead.done():
-                ahead.cancel()
+            if ahead is not None and not ahead.cancel() and not ahead.cancelled():
+                ahead.exception()  # nobody needs it any more
 
     def read_now(self, extent: str, offset: int, length: int) -> bytes | None:
         return None

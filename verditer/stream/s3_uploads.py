@@ -4,6 +4,7 @@ obstore can neither list nor abort them, so these two calls of S3 are made here,
 """
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode, urlsplit
@@ -25,6 +26,7 @@ from verditer.stream.extents import ExtentsUnavailable
 from verditer.stream.s3_client import CONNECT_SECONDS, Credentials
 from verditer.stream.s3_location import S3Location
 
+logger = logging.getLogger("verditer")
 MAX_ANSWER_BYTES = 8 << 20  # a page of a thousand uploads is below 1 MiB
 
 
@@ -50,6 +52,9 @@ class MultipartUploads:
             status, body = await self._call("GET", "", {"uploads": "", "prefix": prefix, **marker})
             if status in (405, 501):
                 self.supported = False
+                return
+            if status == 403:
+                logger.warning("interrupted uploads stay in the S3 store: s3:ListBucketMultipartUploads is not permitted")
                 return
             if status != 200:
                 raise ExtentsUnavailable(f"the S3 store answered {status} when asked for its multipart uploads")

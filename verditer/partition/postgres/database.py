@@ -37,6 +37,9 @@ _SYNCHRONOUS = (
     b"SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') <> 'remote_apply'"
 )
 
+# On the event loop the rounds of a transaction follow each other at once. A process that was stopped between two holds its locks.
+_SHORT_TRANSACTIONS = b"SET idle_in_transaction_session_timeout = '15s'"
+
 # A timeline is the first eight digits, hexadecimal, of the name of a log file.
 _LINEAGE = b"SELECT system_identifier, substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) FROM pg_control_system()"
 _NOT_SUPPORTED = (psycopg.ProgrammingError, psycopg.NotSupportedError)
@@ -72,6 +75,13 @@ class Database:
         connection.prepared_max = None  # there are few statements: a dozen for each record class
         return connection
 
+    def try_next_host(self) -> None:
+        """Hosts that answer nothing can use up the time for a connection: the next attempt begins behind the first one."""
+        for name in ("host", "hostaddr", "port"):
+            first, comma, others = str(self._parameters.get(name, "")).partition(",")
+            if comma:
+                self._parameters[name] = f"{others},{first}"
+
     def set_up(self, connection: PostgresConnection) -> Lineage | None:
         connection.execute(_SYNCHRONOUS, prepare=False)
         try:
@@ -82,6 +92,7 @@ class Database:
 
     async def set_up_on_loop(self, connection: "psycopg.AsyncConnection[tuple[Any, ...]]") -> Lineage | None:
         await connection.execute(_SYNCHRONOUS, prepare=False)
+        await connection.execute(_SHORT_TRANSACTIONS, prepare=False)
         try:
             row = await (await connection.execute(_LINEAGE, prepare=False)).fetchone()
         except _NOT_SUPPORTED:

@@ -73,6 +73,7 @@ class PostgresEngine:
         self._sweeping = self._loop.call_later(SWEEP_SECONDS, self._sweep)
         try:
             self.locking = await self._threads.call(self._prepare)
+            self._latest_time = await self._threads.call(self._ticks.floor)
             await self.read((), lambda tx: tx.now)
         except BaseException:
             await self.close()

@@ -196,6 +196,7 @@ async def open_pipeline(database: Database, deadline_seconds: float) -> Pipeline
             connection = await psycopg.AsyncConnection.connect(database.conninfo, autocommit=True, prepare_threshold=None)
             lineage = await database.set_up_on_loop(connection)
     except TimeoutError:
+        database.try_next_host()
         raise EngineUnavailable(f"the database accepted no connection within {deadline_seconds:g} s") from None
     except psycopg.OperationalError as error:
         raise EngineUnavailable(str(error)) from error

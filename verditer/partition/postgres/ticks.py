@@ -59,6 +59,13 @@ class TickIssuer:
             raise TicksUsedUp
         return tick
 
+    def floor(self) -> int:
+        """A time that was reached already, at most a reservation ago, even if the clock of the database says otherwise."""
+        with self._connect() as connection:
+            row = connection.execute("SELECT coalesce(max(reserved), 0) FROM node").fetchone()
+        assert row is not None
+        return int(row[0]) - RESERVE
+
     def reserve(self, after: int) -> None:
         with self._lock:
             tick = max(after, self.last)
