@@ -63,6 +63,8 @@ def copy(arguments: argparse.Namespace) -> int:
         target = _named_address(arguments.to, arguments.to_extents)
         if source == target:
             raise ValueError("the source and the target are the same store")
+        if source.shares_extents_with(target):
+            raise ValueError("the source and the target name the same place for extents; each store needs one of its own")
         if arguments.postgres_locks is not None:
             if target.database is None:
                 raise ValueError("--postgres-locks is for a target in a database")

@@ -29,6 +29,7 @@ from verditer.core.records.record import EVERY_KEY
 from verditer.partition.engine import EngineUnavailable
 from verditer.services.file import shares
 from verditer.services.queue import queues
+from verditer.stream.s3_location import S3Location
 from verditer.tools import backup
 from verditer.tools import copy as copying
 from verditer.tools.backup import NotABackup, back_up, restore
@@ -397,6 +398,24 @@ async def test_a_target_that_holds_something_is_refused(tmp_path: Path) -> None:
         with pytest.raises(EngineUnavailable, match="already"):
             await copy_store(first, second, tmp_path / "work", ProgressLine())
     assert not (tmp_path / "work").exists()  # the next copy may have another target
+
+
+def test_a_target_with_the_extents_of_the_source_is_refused(
+    tmp_path: Path, postgres: PostgresStore, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A copy begins an extent by deleting what an interrupted copy has left of it in the target."""
+    asyncio.run(make_filled(tmp_path / "a"))
+    (tmp_path / "link").symlink_to("a")
+    for folder in ("a", "link"):
+        command = ["copy", "--from", str(tmp_path / "a"), "--to", postgres.conninfo, "--to-extents", str(tmp_path / folder)]
+        assert main([*command, "--work", str(tmp_path / "work")]) == 1
+        assert "the same place for extents" in capsys.readouterr().err
+    assert main(["check", "--location", str(tmp_path / "a")]) == 0
+    there = StoreAddress(tmp_path, "dbname=one", S3Location(bucket="bucket", prefix="x", endpoint="http://s3"))
+    elsewhere = StoreAddress(tmp_path, "dbname=two", S3Location(bucket="bucket", prefix="y", endpoint="http://s3"))
+    assert there.shares_extents_with(there._replace(database="dbname=two"))
+    assert not there.shares_extents_with(elsewhere)
+    assert not there.shares_extents_with(there._replace(extents=None))
 
 
 def test_a_copy_without_room_says_so_and_goes_on_when_there_is_room(

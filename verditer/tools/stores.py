@@ -32,6 +32,16 @@ class StoreAddress(NamedTuple):
         parts = conninfo_to_dict(self.database)
         return f"PostgreSQL ({parts.get('dbname', '')} at {parts.get('host', 'localhost')}), bytes in {self._extents_shown}"
 
+    def shares_extents_with(self, other: "StoreAddress") -> bool:
+        """Whether both keep their extents in the same place. No two stores may do that."""
+        if self.extents is not None and other.extents is not None:
+            return (self.extents.base_url, self.extents.prefix) == (other.extents.base_url, other.extents.prefix)
+        return self.extents is other.extents and self.extents_folder.resolve() == other.extents_folder.resolve()
+
+    @property
+    def extents_folder(self) -> Path:
+        return self.folder / "extents"
+
     @property
     def _extents_shown(self) -> str:
         return f"s3://{self.extents.bucket}/{self.extents.prefix}" if self.extents is not None else str(self.folder)
@@ -65,7 +75,7 @@ def _extents(address: StoreAddress, store: OpenStore) -> ExtentStore:
         from verditer.stream.s3 import S3Extents  # an extra: obstore may not be installed
 
         return S3Extents(address.extents, store.new_id)
-    return LocalExtents(address.folder / "extents", store.new_id)
+    return LocalExtents(address.extents_folder, store.new_id)
 
 
 @asynccontextmanager
