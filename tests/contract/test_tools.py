@@ -24,6 +24,7 @@ from verditer.cli import main
 from verditer.core.dates import seconds
 from verditer.core.errors import Code, StorageError
 from verditer.core.names import QueueName, ShareName
+from verditer.core.records.activity import Horizon
 from verditer.core.records.file_open import FileOwner
 from verditer.core.records.record import EVERY_KEY
 from verditer.partition.engine import EngineUnavailable
@@ -284,6 +285,32 @@ async def test_a_database_is_copied_while_nodes_write_to_it(tmp_path: Path, post
         for number in range(before):
             assert await other.get(f"more-{number}") == data("m", 2000)
         assert await other.get("changing") in [data(str(number), 2000) for number in range(before - 1, written[-1] + 2)]
+
+
+async def test_a_copy_announces_that_it_reads_as_long_as_it_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Collectors do not count a process that has been silent for ten minutes."""
+    await make_filled(tmp_path / "a")
+    copy_extent, seen = copying._copy_extent, list[list[Horizon]]()
+
+    async def horizons(store: OpenStore) -> list[Horizon]:
+        return await store.engine.read((), lambda tx: list(tx.scan(Horizon, EVERY_KEY)))
+
+    async def slow(source: object, target: OpenStore, extent: str, length: int) -> CopiedExtent:
+        for _ in range(1000):
+            seen.append([each for each in await horizons(first) if each.process not in before])
+            if len({horizon.heartbeat for [horizon] in seen}) > 2:
+                break
+            await asyncio.sleep(0.01)
+        return await copy_extent(source, target, extent, length)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(copying, "_copy_extent", slow)
+    monkeypatch.setattr(copying, "ANNOUNCE_SECONDS", 0.01)
+    async with opened(StoreAddress(tmp_path / "a")) as first, opened(StoreAddress(tmp_path / "b")) as second:
+        before = {horizon.process for horizon in await horizons(first)}
+        await copy_store(first, second, tmp_path / "work", ProgressLine())
+        assert len({horizon.heartbeat for [horizon] in seen}) > 2
+        assert len({(horizon.process, horizon.oldest) for [horizon] in seen}) == 1
+        assert {horizon.process for horizon in await horizons(first)} == before
 
 
 async def test_files_and_snapshots_of_shares_are_backed_up_and_copied(tmp_path: Path) -> None:

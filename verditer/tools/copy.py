@@ -5,15 +5,18 @@ was, with the records it has read: an extent that is complete is not sent again 
 first one on. Nothing may serve the target meanwhile. What runs only, such as open handles of SMB clients, is not copied.
 """
 
+import asyncio
 import hashlib
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from verditer.core.errors import StorageError
 from verditer.core.records.record import EVERY_KEY, Record, Span
 from verditer.partition import schema
 from verditer.partition.engine import Engine, EngineUnavailable
-from verditer.services.activity import Activity
+from verditer.services.activity import ANNOUNCE_SECONDS, Activity
 from verditer.stream.extents import ExtentMissing, ExtentStore
 from verditer.tools.copy_state import CopiedExtent, StoreCopyState
 from verditer.tools.needs import extents_needed_by
@@ -49,14 +52,12 @@ async def copy_store(source: OpenStore, target: OpenStore, work: Path, progress:
 async def _copy(
     source: OpenStore, target: OpenStore, state: StoreCopyState, spool: Spool, progress: ProgressLine
 ) -> CopiedAmounts:
-    with source_activity(source) as activity:
-        await activity.announce(source.engine)
+    async with _announced(source.engine):
         index = spool.index
         if index is None:
             index = await source.engine.read((), spool.fill, long=True)
         needed = _needed(spool, index)
         await _copy_extents(source, target, needed, state, progress)
-        await activity.withdraw(source.engine)
     await _load_records(target.engine, spool, index, progress)
     await _verify_records(target.engine, index, progress)
     await _verify_extents(target.extents, needed, state, progress)
@@ -64,18 +65,28 @@ async def _copy(
     return CopiedAmounts(index.records, len(needed), sum(needed.values()))
 
 
-class source_activity:
-    """The collectors of the source keep what the copy reads, as for any running read."""
+@asynccontextmanager
+async def _announced(engine: Engine) -> AsyncIterator[None]:
+    """The collectors of the source keep what the copy reads, as for any running read. A copy that fails leaves its announcement,
+    which counts for another ten minutes: it may be run again."""
+    activity = Activity()
+    with activity.begin(engine.now()):
+        await activity.announce(engine)
+        announcing = asyncio.create_task(_announce_on(activity, engine))
+        try:
+            yield
+        finally:
+            announcing.cancel()
+            await asyncio.gather(announcing, return_exceptions=True)
+    await activity.withdraw(engine)
 
-    def __init__(self, source: OpenStore) -> None:
-        self._activity = Activity()
-        self._operation = self._activity.begin(source.engine.now())
 
-    def __enter__(self) -> Activity:
-        return self._activity
-
-    def __exit__(self, *_: object) -> None:
-        self._operation.end()
+async def _announce_on(activity: Activity, engine: Engine) -> None:
+    """Collectors do not count a process that has been silent for ten minutes."""
+    while True:
+        await asyncio.sleep(ANNOUNCE_SECONDS)
+        with suppress(StorageError):  # the next announcement is soon enough
+            await activity.announce(engine)
 
 
 async def _require_empty(target: OpenStore) -> None:
