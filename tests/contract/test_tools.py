@@ -6,6 +6,7 @@ import errno
 import itertools
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -138,6 +139,29 @@ async def test_a_record_that_cannot_be_read_is_found(tmp_path: Path) -> None:
     SqliteStore(tmp_path / "a").execute("UPDATE container SET body = x'c1'")
     found = await checked(StoreAddress(tmp_path / "a"))
     assert ["table container" in complaint for complaint in found.complaints] == [True]
+
+
+def test_a_damaged_database_is_one_line_and_no_traceback(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    asyncio.run(make_filled(tmp_path / "a"))
+    database = tmp_path / "a" / "verditer.db"
+    with contextlib.closing(sqlite3.connect(database)) as connection:
+        (page,) = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = 'blob'").fetchone()
+        (size,) = connection.execute("PRAGMA page_size").fetchone()
+    whole = database.read_bytes()
+    commands = (
+        ["check", "--location", str(tmp_path / "a")],
+        ["backup", "--location", str(tmp_path / "a"), "--to", str(tmp_path / "b")],
+        ["copy", "--from", str(tmp_path / "a"), "--to", str(tmp_path / "c"), "--work", str(tmp_path / "w")],
+    )
+    no_tables, no_database = b"", bytes([1]) * len(whole)
+    one_page = whole[: (page - 1) * size] + bytes([0xA5]) * size + whole[page * size :]
+    for damaged, refusing in ((one_page, commands), (no_database, commands), (no_tables, commands[1:2])):
+        for command in refusing:
+            database.write_bytes(damaged)
+            assert main(command) == 1, command
+            said = capsys.readouterr()
+            assert "table blob cannot be read" in said.out or "database" in said.err, said
+            assert "table blob" in said.out or command[0] != "check" or damaged is not one_page
 
 
 async def test_a_store_that_a_server_uses_is_not_opened(tmp_path: Path) -> None:

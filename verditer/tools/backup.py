@@ -175,6 +175,8 @@ def _contents(database: Path) -> tuple[dict[str, int], int, int]:
                 needed[extent] = max(needed.get(extent, 0), size)
         (tick,) = connection.execute("SELECT max(reserved) FROM node").fetchone()
         return needed, records, int(tick)
+    except (sqlite3.Error, msgspec.DecodeError) as error:
+        raise EngineUnavailable(f"the database cannot be read: {error}. Run `verditer check`") from None
     finally:
         connection.close()
 

@@ -3,6 +3,7 @@ The store may be in use if it is one of several nodes' (PostgreSQL): what seems 
 `digests`, every named extent is read as far as records need it (`extent_digests.py`).
 """
 
+import sqlite3
 from dataclasses import dataclass, field
 
 import msgspec
@@ -62,7 +63,10 @@ async def _scan_records(engine: Engine, findings: Findings, progress: ProgressLi
     for kind in RECORDS:
         span: Span | None = EVERY_KEY
         while span is not None:
-            page, span, complaint = await engine.read((), _PageReader(kind, span), long=True)
+            try:
+                page, span, complaint = await engine.read((), _PageReader(kind, span), long=True)
+            except sqlite3.DatabaseError as error:
+                page, span, complaint = [], None, f"table {kind.TABLE} cannot be read: {error}"
             if complaint:
                 findings.complaints.append(complaint)
             for record in page:

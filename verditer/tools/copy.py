@@ -22,7 +22,7 @@ from verditer.tools.copy_state import CopiedExtent, StoreCopyState
 from verditer.tools.needs import extents_needed_by
 from verditer.tools.progress import ProgressLine
 from verditer.tools.spool import KINDS, Spool, SpoolIndex, TableDigest
-from verditer.tools.stores import OpenStore
+from verditer.tools.stores import OpenStore, naming_damage
 
 PAGE = 200  # records of one transaction
 
@@ -55,7 +55,8 @@ async def _copy(
     async with _announced(source.engine):
         index = spool.index
         if index is None:
-            index = await source.engine.read((), spool.fill, long=True)
+            with naming_damage(source.address):
+                index = await source.engine.read((), spool.fill, long=True)
         needed = _needed(spool, index)
         await _copy_extents(source, target, needed, state, progress)
     await _load_records(target.engine, spool, index, progress)

@@ -17,7 +17,7 @@ from verditer.core.records.activity import Horizon
 from verditer.core.records.catalog import RECORDS
 from verditer.core.records.record import EVERY_KEY, Record
 from verditer.partition import schema
-from verditer.partition.engine import Transaction
+from verditer.partition.engine import EngineUnavailable, Transaction
 
 # What belongs to running processes stays where they are: their announcements, and the handles of their clients.
 KINDS = {kind.TABLE: kind for kind in RECORDS if kind is not Horizon and not kind.LIFECYCLE.volatile}
@@ -68,7 +68,7 @@ class Spool:
     def _write(self, tx: Transaction, kind: type[Record]) -> TableEntry:
         digest = TableDigest()
         with (self._folder / f"{kind.TABLE}.records").open("wb") as writing:
-            for record in tx.scan(kind, EVERY_KEY):
+            for record in self._scan(tx, kind):
                 body = schema.encode(record)
                 digest.add(body)
                 writing.write(len(body).to_bytes(8, "big"))
@@ -76,6 +76,15 @@ class Spool:
             writing.flush()
             os.fsync(writing.fileno())
         return digest.entry
+
+    @staticmethod
+    def _scan(tx: Transaction, kind: type[Record]) -> Iterator[Record]:
+        try:
+            yield from tx.scan(kind, EVERY_KEY)
+        except msgspec.DecodeError as error:
+            raise EngineUnavailable(
+                f"table {kind.TABLE} of the source holds a record that cannot be read: {error}. Run `verditer check`"
+            ) from None
 
     def records(self, table: str, skip: int = 0) -> Iterator[Any]:
         decode = schema.decoder(KINDS[table]).decode

@@ -1,12 +1,13 @@
 """The stores that the tools work on: records and extents, opened together by their addresses."""
 
 import secrets
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import sqlite3
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from verditer.partition.engine import Engine
+from verditer.partition.engine import Engine, EngineUnavailable
 from verditer.partition.sqlite.engine import SqliteEngine
 from verditer.partition.sqlite.shared import StoreInUse
 from verditer.stream.extents import ExtentStore
@@ -78,9 +79,25 @@ def _extents(address: StoreAddress, store: OpenStore) -> ExtentStore:
     return LocalExtents(address.extents_folder, store.new_id)
 
 
+@contextmanager
+def naming_damage(address: StoreAddress) -> Iterator[None]:
+    """An error of SQLite says what is wrong, as with a damaged page, and not where."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise EngineUnavailable(f"the database of {address.shown} cannot be used: {error}") from None
+
+
 @asynccontextmanager
 async def opened(address: StoreAddress) -> AsyncIterator[OpenStore]:
-    """Raises EngineUnavailable when a server has the folder open."""
+    """Raises EngineUnavailable when a server has the folder open, or when the database is damaged."""
+    with naming_damage(address):
+        async with _opened(address) as store:
+            yield store
+
+
+@asynccontextmanager
+async def _opened(address: StoreAddress) -> AsyncIterator[OpenStore]:
     store = OpenStore(address)
     try:
         await store.engine.open()
