@@ -9,7 +9,7 @@ from pathlib import Path
 from verditer.core.errors import Code, StorageError
 from verditer.flags import database_parts, extents_location, settings_file
 from verditer.partition.engine import EngineUnavailable
-from verditer.tools.backup import DATABASE, back_up, restore
+from verditer.tools.backup import back_up, restore
 from verditer.tools.check import MAX_SHOWN, check_store
 from verditer.tools.copy import copy_store
 from verditer.tools.copy_state import is_unfinished
@@ -24,10 +24,10 @@ _LOCATION = f"the folder of an embedded store (default: {DEFAULT_LOCATION})"
 
 def check(arguments: argparse.Namespace) -> int:
     async def work() -> int:
-        address = _existing(_address(arguments.location, arguments.database, arguments.extents))
+        address = _address(arguments.location, arguments.database, arguments.extents)
         reads = arguments.read or arguments.digests is not None
         digests = ExtentDigests(arguments.digests) if reads else None
-        async with opened(address) as store:
+        async with opened(address, makes_store=False) as store:
             found = await check_store(store.engine, store.extents, ProgressLine(), digests)
         if digests is not None:
             digests.save()
@@ -59,7 +59,7 @@ def restore_command(arguments: argparse.Namespace) -> int:
 
 def copy(arguments: argparse.Namespace) -> int:
     async def work() -> int:
-        source = _existing(_named_address(arguments.source, arguments.from_extents))
+        source = _named_address(arguments.source, arguments.from_extents)
         target = _named_address(arguments.to, arguments.to_extents)
         if source == target:
             raise ValueError("the source and the target are the same store")
@@ -69,7 +69,7 @@ def copy(arguments: argparse.Namespace) -> int:
             if target.database is None:
                 raise ValueError("--postgres-locks is for a target in a database")
             target = target._replace(locks=arguments.postgres_locks)
-        async with opened(source) as one, opened(target) as other:
+        async with opened(source, makes_store=False) as one, opened(target) as other:
             try:
                 copied = await copy_store(one, other, arguments.work, ProgressLine())
             except StorageError as error:
@@ -132,13 +132,6 @@ def run_command(arguments: list[str]) -> int:
     parsed = command_parser().parse_args(arguments)
     status: int = parsed.function(parsed)
     return status
-
-
-def _existing(address: StoreAddress) -> StoreAddress:
-    """Opening a folder without a store would make an empty one."""
-    if address.database is None and not (address.folder / DATABASE).exists():
-        raise ValueError(f"{address.folder} holds no store")
-    return address
 
 
 def _address(folder: Path, database: str | None, extents: str | None) -> StoreAddress:

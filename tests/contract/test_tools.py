@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 from unittest.mock import Mock
 
+import psycopg
 import pytest
 
 from tests.contract.files import ACCOUNT, SHARE, Files
@@ -184,6 +185,21 @@ def test_the_commands_work_and_refuse_what_is_no_store(tmp_path: Path, capsys: p
     assert "verified by digest" in capsys.readouterr().out
     next(path for path in (tmp_path / "d" / "extents").rglob("*") if path.is_file()).unlink()
     assert main(["check", "--location", str(tmp_path / "d")]) == 1
+
+
+def test_a_database_without_a_store_is_refused_and_left_as_it_is(
+    tmp_path: Path, postgres: PostgresStore, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "there" / "extents").mkdir(parents=True)
+    for folder, reason in (("none", "has no folder with extents"), ("there", "the database holds no store")):
+        assert main(["check", "--database", postgres.conninfo, "--location", str(tmp_path / folder)]) == 1
+        assert reason in capsys.readouterr().err
+        copy = ["copy", "--from", postgres.conninfo, "--from-extents", str(tmp_path / folder), "--to", str(tmp_path / "b")]
+        assert main([*copy, "--work", str(tmp_path / "w")]) == 1
+        assert reason in capsys.readouterr().err
+    assert [path.name for path in tmp_path.rglob("*")] == ["there", "extents"]
+    with psycopg.connect(postgres.conninfo) as connection:
+        assert connection.execute("SELECT count(*) FROM pg_tables WHERE schemaname = 'public'").fetchone() == (0,)
 
 
 # Backup and restore

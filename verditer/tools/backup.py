@@ -21,8 +21,9 @@ from verditer.partition.engine import EngineUnavailable
 from verditer.stream.local import SHARDS
 from verditer.tools.needs import extents_needed_by
 from verditer.tools.progress import ProgressLine
+from verditer.tools.stores import DATABASE
 
-DATABASE, EXTENTS, MANIFEST = "verditer.db", "extents", "backup.json"
+EXTENTS, MANIFEST = "extents", "backup.json"
 ATTEMPTS = 5
 _CHUNK = 1 << 20
 

@@ -14,6 +14,8 @@ from verditer.stream.extents import ExtentStore
 from verditer.stream.local import LocalExtents
 from verditer.stream.s3_location import S3Location
 
+DATABASE = "verditer.db"
+
 
 class StoreAddress(NamedTuple):
     """A folder with everything; or a database, with large bodies in S3 or in the folder."""
@@ -51,10 +53,10 @@ class StoreAddress(NamedTuple):
 class OpenStore:
     """`extent_id` is the id that the next extent gets, if it is to have a certain one."""
 
-    def __init__(self, address: StoreAddress) -> None:
+    def __init__(self, address: StoreAddress, *, makes_store: bool = True) -> None:
         self.address = address
         self.extent_id: str | None = None
-        self.engine: Engine = _engine(address)
+        self.engine: Engine = _engine(address, makes_store=makes_store)
         self.extents: ExtentStore = _extents(address, self)
 
     def new_id(self) -> str:
@@ -63,12 +65,12 @@ class OpenStore:
         return f"{self.engine.now():016x}{secrets.token_hex(8)}"
 
 
-def _engine(address: StoreAddress) -> Engine:
+def _engine(address: StoreAddress, *, makes_store: bool) -> Engine:
     if address.database is None:
         return SqliteEngine(address.folder)
     from verditer.partition.postgres.engine import PostgresEngine  # an extra: psycopg may not be installed
 
-    return PostgresEngine(address.database, locks=address.locks)
+    return PostgresEngine(address.database, locks=address.locks, makes_store=makes_store)
 
 
 def _extents(address: StoreAddress, store: OpenStore) -> ExtentStore:
@@ -89,16 +91,27 @@ def naming_damage(address: StoreAddress) -> Iterator[None]:
 
 
 @asynccontextmanager
-async def opened(address: StoreAddress) -> AsyncIterator[OpenStore]:
-    """Raises EngineUnavailable when a server has the folder open, or when the database is damaged."""
+async def opened(address: StoreAddress, *, makes_store: bool = True) -> AsyncIterator[OpenStore]:
+    """Raises EngineUnavailable when a server has the folder open, or when the database is damaged. Without `makes_store`, opening
+    an address without a store makes none."""
+    if not makes_store:
+        _require_store(address)
     with naming_damage(address):
-        async with _opened(address) as store:
+        async with _opened(OpenStore(address, makes_store=makes_store)) as store:
             yield store
 
 
+def _require_store(address: StoreAddress) -> None:
+    """As far as folders show. Opening them would make them."""
+    if address.database is None:
+        if not (address.folder / DATABASE).exists():
+            raise EngineUnavailable(f"{address.folder} holds no store")
+    elif address.extents is None and not address.extents_folder.exists():
+        raise EngineUnavailable(f"{address.folder} has no folder with extents")
+
+
 @asynccontextmanager
-async def _opened(address: StoreAddress) -> AsyncIterator[OpenStore]:
-    store = OpenStore(address)
+async def _opened(store: OpenStore) -> AsyncIterator[OpenStore]:
     try:
         await store.engine.open()
     except StoreInUse as error:

@@ -35,7 +35,7 @@ SWEEP_SECONDS = 0.5  # between two looks for what has waited too long
 class PostgresEngine:
     """`conninfo` is a libpq connection string or URL; one database is one store. The engine uses up to `readers`, `writers` and
     `waiters` connections on the event loop, one for each thread, and one more. `locks` is the kind of locks that a new store
-    gets, by its name in `LOCKINGS`; None takes that of the store."""
+    gets, by its name in `LOCKINGS`; None takes that of the store. Without `makes_store`, a database without one is refused."""
 
     def __init__(
         self,
@@ -50,6 +50,7 @@ class PostgresEngine:
         lock_seconds: float = 10,
         deadline_seconds: float = 10,
         locks: str | None = None,
+        makes_store: bool = True,
     ) -> None:
         self.cache = RecordCache()
         self.locking: Locking = AdvisoryLocks()  # until the store says which it has
@@ -57,6 +58,7 @@ class PostgresEngine:
         self._database = Database(conninfo, lock_seconds)
         self._records = records
         self._asked_locks = locks
+        self._makes_store = makes_store
         self._counts = (readers, writers, waiters)
         self._lock_seconds = lock_seconds
         self._threads = Threads(self._database, threads, scanners, lock_seconds, deadline_seconds)
@@ -161,7 +163,7 @@ class PostgresEngine:
 
     def _prepare(self) -> Locking:
         connect = self._threads.extra_connection
-        return prepare(connect, partial(connect, is_migration=True), self._records, self._asked_locks)
+        return prepare(connect, partial(connect, is_migration=True), self._records, self._asked_locks, self._makes_store)
 
 
 def _monotonic_ticks() -> int:

@@ -30,12 +30,15 @@ def prepare(
     connect_for_migration: Callable[[], AbstractContextManager[PostgresConnection]],
     records: Sequence[type[Record]],
     asked: str | None,
+    makes_store: bool,
 ) -> Locking:
     """`asked` is the name of a kind of locks; None is that of the store. Raises EngineUnavailable."""
     try:
         with connect() as one, connect() as other:
             check_sessions(one, other)
         with connect_for_migration() as connection:
+            if not makes_store and "store" not in _tables(connection):
+                raise EngineUnavailable("the database holds no store")
             locking = _migrated(connection, records, asked)
         with connect() as one, connect() as other:
             check_locks(one, other, locking)
