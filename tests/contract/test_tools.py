@@ -17,6 +17,7 @@ from unittest.mock import Mock
 
 import psycopg
 import pytest
+from psycopg.conninfo import make_conninfo
 
 from tests.contract.files import ACCOUNT, SHARE, Files
 from tests.contract.processes import BOX, Process, data, process
@@ -200,6 +201,21 @@ def test_a_database_without_a_store_is_refused_and_left_as_it_is(
     assert [path.name for path in tmp_path.rglob("*")] == ["there", "extents"]
     with psycopg.connect(postgres.conninfo) as connection:
         assert connection.execute("SELECT count(*) FROM pg_tables WHERE schemaname = 'public'").fetchone() == (0,)
+
+
+def test_a_user_of_the_database_without_its_privileges_is_told(
+    tmp_path: Path, postgres: PostgresStore, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asyncio.run(make_filled(tmp_path / "a"))
+    postgres.execute("REVOKE ALL ON SCHEMA public FROM public")
+    postgres.execute("DROP ROLE IF EXISTS weak")
+    postgres.execute("CREATE ROLE weak LOGIN")
+    weak = make_conninfo(postgres.conninfo, user="weak", password="secret")
+    command = ["copy", "--from", str(tmp_path / "a"), "--to", weak, "--to-extents", str(tmp_path / "b")]
+    assert main([*command, "--work", str(tmp_path / "w")]) == 1
+    said = capsys.readouterr().err
+    assert said.startswith("verditer: the user of the database may not do this: ")
+    assert "secret" not in said
 
 
 # Backup and restore

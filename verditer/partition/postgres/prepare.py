@@ -42,6 +42,8 @@ def prepare(
             locking = _migrated(connection, records, asked)
         with connect() as one, connect() as other:
             check_locks(one, other, locking)
+    except (errors.InsufficientPrivilege, errors.InvalidSchemaName) as error:
+        raise EngineUnavailable(f"the user of the database may not do this: {error.diag.message_primary}") from error
     except psycopg.OperationalError as error:
         raise EngineUnavailable(str(error)) from error
     return locking
