@@ -29,8 +29,6 @@ def check(arguments: argparse.Namespace) -> int:
         digests = ExtentDigests(arguments.digests) if reads else None
         async with opened(address, makes_store=False) as store:
             found = await check_store(store.engine, store.extents, ProgressLine(), digests)
-        if digests is not None:
-            digests.save()
         print(f"{found.records} records, {found.extents} extents with {found.extent_bytes} bytes")
         print(
             f"{found.released} released extents wait for the collector, {found.orphans} orphans with {found.orphan_bytes} bytes"
@@ -40,6 +38,8 @@ def check(arguments: argparse.Namespace) -> int:
         if len(found.complaints) > MAX_SHOWN:
             print(f"and {len(found.complaints) - MAX_SHOWN} more")
         print("the store is sound" if found.is_sound else f"the store is damaged: {len(found.complaints)} complaints")
+        if digests is not None:
+            digests.save(is_sound=found.is_sound)
         return 0 if found.is_sound else 1
 
     return asyncio.run(work())

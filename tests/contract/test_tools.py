@@ -135,6 +135,23 @@ def test_an_extent_whose_bytes_changed_since_the_last_check_is_found(tmp_path: P
     assert "is no list of digests" in capsys.readouterr().err
 
 
+def test_the_digest_of_an_extent_that_is_missing_for_a_while_is_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    asyncio.run(make_filled(tmp_path / "a"))
+    command = ["check", "--location", str(tmp_path / "a"), "--digests", str(tmp_path / "digests.json")]
+    assert main(command) == 0
+    (extent,) = [path for path in (tmp_path / "a" / "extents").rglob("*") if path.is_file() and path.stat().st_size == 50_002]
+    body = extent.read_bytes()
+    extent.unlink()
+    assert main(command) == 1
+    extent.write_bytes(b"x" + body[1:])
+    capsys.readouterr()
+    assert main(command) == 1
+    assert f"extent {extent.name} was changed" in capsys.readouterr().out
+    (tmp_path / "digests.json.part").mkdir()
+    assert main(command) == 1
+    assert f"extent {extent.name} was changed" in capsys.readouterr().out  # although the digests cannot be written
+
+
 async def test_a_record_that_cannot_be_read_is_found(tmp_path: Path) -> None:
     async with serving(tmp_path / "a") as one:
         await fill(one)

@@ -37,11 +37,12 @@ class ExtentDigests:
                 complaints.append(complaint)
         return complaints
 
-    def save(self) -> None:
-        """The digests of the extents that were read. Of a damaged one, that of before."""
+    def save(self, *, is_sound: bool) -> None:
+        """The digests of the extents that were read. Of a damaged one, that of before. Of a store that is not sound, also those
+        of extents that were not read: they may be missing, and be brought back."""
         if self._file is not None:
             part = self._file.with_name(f"{self._file.name}.part")
-            part.write_bytes(msgspec.json.encode(self._kept))
+            part.write_bytes(msgspec.json.encode(self._kept if is_sound else self._known | self._kept))
             part.replace(self._file)
 
     async def _read(self, extents: ExtentStore, extent: str, size: int) -> str:
