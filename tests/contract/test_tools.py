@@ -13,6 +13,7 @@ import time
 from collections.abc import AsyncIterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 from unittest.mock import Mock
 
 import psycopg
@@ -150,6 +151,21 @@ def test_the_digest_of_an_extent_that_is_missing_for_a_while_is_kept(tmp_path: P
     (tmp_path / "digests.json.part").mkdir()
     assert main(command) == 1
     assert f"extent {extent.name} was changed" in capsys.readouterr().out  # although the digests cannot be written
+
+
+async def test_what_a_node_removes_while_extents_are_read_is_no_damage(tmp_path: Path, postgres: PostgresStore) -> None:
+    async with process(postgres, tmp_path / "shared" / "extents") as node:
+        await fill(node)
+
+        class DeletingExtents(ExtentDigests):
+            async def read_all(self, *arguments: Any) -> dict[str, str]:
+                await node.delete("large-2")
+                await node.collect(hours=2)
+                return await super().read_all(*arguments)
+
+        async with opened(StoreAddress(tmp_path / "shared", postgres.conninfo)) as store:
+            found = await check_store(store.engine, store.extents, ProgressLine(), DeletingExtents())
+    assert found.complaints == []
 
 
 async def test_a_record_that_cannot_be_read_is_found(tmp_path: Path) -> None:

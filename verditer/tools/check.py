@@ -51,7 +51,10 @@ async def check_store(
     _count_extents(findings, needed, released, stored)
     if digests is not None:
         whole = {extent: size for extent, size in needed.items() if extent not in suspects}
-        findings.complaints += await digests.read_all(extents, whole, progress)
+        complaints = await digests.read_all(extents, whole, progress)
+        if complaints:  # nodes may have removed some with their records meanwhile
+            again, _ = await _scan_records(engine, Findings(), progress)
+            findings.complaints += [complaint for extent, complaint in complaints.items() if extent in again]
     progress.finish()
     return findings
 

@@ -27,14 +27,14 @@ class ExtentDigests:
             except msgspec.DecodeError as error:
                 raise ValueError(f"{file} is no list of digests: {error}") from None
 
-    async def read_all(self, extents: ExtentStore, needed: dict[str, int], progress: ProgressLine) -> list[str]:
-        """What is wrong."""
-        complaints = []
+    async def read_all(self, extents: ExtentStore, needed: dict[str, int], progress: ProgressLine) -> dict[str, str]:
+        """What is wrong, by extent."""
+        complaints = {}
         for number, (extent, size) in enumerate(needed.items()):
             progress.show("extents read", number, len(needed))
             complaint = await self._read(extents, extent, size)
             if complaint:
-                complaints.append(complaint)
+                complaints[extent] = complaint
         return complaints
 
     def save(self, *, is_sound: bool) -> None:
