@@ -495,6 +495,12 @@ def copy_until(folder: Path, extents: int, number: signal.Signals) -> int:
         return process.wait(timeout=120)
 
 
+def test_a_command_that_is_interrupted_while_it_starts_has_not_done_its_work() -> None:
+    code = "import os, signal, verditer.entry; os.kill(os.getpid(), signal.SIGINT)"
+    for words, status in ((["copy", "--from", "a"], 130), (["--silent"], 0), ([], 0)):
+        assert subprocess.run([sys.executable, "-c", code, *words]).returncode == status
+
+
 async def test_open_handles_are_not_copied(tmp_path: Path) -> None:
     async with serving(tmp_path / "a") as one:
         await fill(one)
