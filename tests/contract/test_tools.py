@@ -34,6 +34,7 @@ from verditer.core.records.record import EVERY_KEY
 from verditer.partition.engine import EngineUnavailable
 from verditer.services.file import shares
 from verditer.services.queue import queues
+from verditer.stream.s3_client import within
 from verditer.stream.s3_location import S3Location
 from verditer.tools import backup
 from verditer.tools import copy as copying
@@ -499,6 +500,16 @@ def test_a_command_that_is_interrupted_while_it_starts_has_not_done_its_work() -
     code = "import os, signal, verditer.entry; os.kill(os.getpid(), signal.SIGINT)"
     for words, status in ((["copy", "--from", "a"], 130), (["--silent"], 0), ([], 0)):
         assert subprocess.run([sys.executable, "-c", code, *words]).returncode == status
+
+
+async def test_a_cancelled_call_of_s3_ends_although_its_answer_has_come() -> None:
+    answer: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+    call = asyncio.create_task(within(10, answer))
+    await asyncio.sleep(0)
+    answer.set_result(1)
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
 
 
 async def test_open_handles_are_not_copied(tmp_path: Path) -> None:

@@ -71,7 +71,8 @@ def connect(location: S3Location, credentials: Credentials, deadline_seconds: fl
 async def within(deadline_seconds: float, call: Awaitable[T]) -> T:
     """The result of a call to the store. What goes wrong, other than a missing object, becomes ExtentsUnavailable."""
     try:
-        return await asyncio.wait_for(call, deadline_seconds)
+        async with asyncio.timeout(deadline_seconds):  # `wait_for` may swallow a cancellation that coincides with the answer
+            return await call
     except TimeoutError:
         raise ExtentsUnavailable(f"the S3 store did not answer within {deadline_seconds:g} s") from None
     except FileNotFoundError:
