@@ -34,6 +34,7 @@ from verditer.core.records.record import EVERY_KEY
 from verditer.partition.engine import EngineUnavailable
 from verditer.services.file import shares
 from verditer.services.queue import queues
+from verditer.stream.extents import ExtentStore
 from verditer.stream.s3_client import within
 from verditer.stream.s3_location import S3Location
 from verditer.tools import backup
@@ -448,6 +449,20 @@ async def test_an_interrupted_copy_goes_on(tmp_path: Path, monkeypatch: pytest.M
     async with serving(tmp_path / "b") as other:
         await expect_filled(other)
     assert not (tmp_path / "work").exists()  # a copy of another day begins anew
+
+
+async def test_an_extent_that_disappears_during_a_copy_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    await make_filled(tmp_path / "a")
+    copy_extent = copying._copy_extent
+
+    async def losing(source: ExtentStore, target: OpenStore, extent: str, length: int) -> CopiedExtent:
+        await source.delete(extent)
+        return await copy_extent(source, target, extent, length)
+
+    monkeypatch.setattr(copying, "_copy_extent", losing)
+    async with opened(StoreAddress(tmp_path / "a")) as first, opened(StoreAddress(tmp_path / "b")) as second:
+        with pytest.raises(EngineUnavailable, match="of the source is missing or too short"):
+            await copy_store(first, second, tmp_path / "work", ProgressLine())
 
 
 async def test_half_a_line_of_a_killed_copy_does_not_count(tmp_path: Path) -> None:

@@ -115,11 +115,15 @@ async def _copy_extents(
         progress.show("extents", number + len(state.extents), len(needed))
         length = sizes.get(extent, 0)
         if length < needed[extent]:
-            raise EngineUnavailable(
-                f"extent {extent} of the source is missing or too short. If the copy was interrupted and the source served on, "
-                "it may have deleted that: empty the target, remove the work folder and begin anew. Else run `verditer check`"
-            )
+            raise _missing_in_source(extent)
         state.add(await _copy_extent(source.extents, target, extent, length))
+
+
+def _missing_in_source(extent: str) -> EngineUnavailable:
+    return EngineUnavailable(
+        f"extent {extent} of the source is missing or too short. If the copy was interrupted and the source served on, "
+        "it may have deleted that: empty the target, remove the work folder and begin anew. Else run `verditer check`"
+    )
 
 
 async def _copy_extent(source: ExtentStore, target: OpenStore, extent: str, length: int) -> CopiedExtent:
@@ -133,8 +137,10 @@ async def _copy_extent(source: ExtentStore, target: OpenStore, extent: str, leng
             digest.update(piece)
             await writer.write(piece)
         await writer.commit()
-    except BaseException:
+    except BaseException as error:
         await writer.abort()
+        if isinstance(error, ExtentMissing):
+            raise _missing_in_source(extent) from None
         raise
     return CopiedExtent(extent=extent, length=length, digest=digest.hexdigest())
 
