@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -479,6 +480,25 @@ async def test_half_a_line_of_a_killed_copy_does_not_count(tmp_path: Path) -> No
     assert list(StoreCopyState(tmp_path, "a", "b").extents) == ["one", "three"]
     with pytest.raises(EngineUnavailable, match="another copy"):
         StoreCopyState(tmp_path, "a", "c")
+
+
+def test_an_unfinished_copy_does_not_go_on_with_another_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same words may name another store in another folder, at another port, or at another endpoint."""
+    monkeypatch.chdir(tmp_path)
+    here = StoreAddress(Path("a")).shown
+    (tmp_path / "other").mkdir()
+    monkeypatch.chdir(tmp_path / "other")
+    s3 = S3Location(bucket="bucket", prefix="x", endpoint="http://one")
+    shown = [
+        here,
+        StoreAddress(Path("a")).shown,
+        StoreAddress(Path("a"), "postgresql://user:secret@host/store").shown,
+        StoreAddress(Path("a"), "postgresql://user:secret@host:5433/store").shown,
+        StoreAddress(Path("a"), "postgresql://user:secret@host/store", s3).shown,
+        StoreAddress(Path("a"), "postgresql://user:secret@host/store", replace(s3, endpoint="http://two")).shown,
+    ]
+    assert len(set(shown)) == len(shown)
+    assert "secret" not in "".join(shown)
 
 
 async def test_a_copy_that_is_killed_again_and_again_ends_complete(tmp_path: Path) -> None:

@@ -27,13 +27,14 @@ class StoreAddress(NamedTuple):
 
     @property
     def shown(self) -> str:
-        """Without a password."""
+        """Without a password. No two stores look alike: the state of an unfinished copy names its stores by this."""
         if self.database is None:
-            return str(self.folder)
+            return str(self.folder.absolute())
         from psycopg.conninfo import conninfo_to_dict  # an extra
 
         parts = conninfo_to_dict(self.database)
-        return f"PostgreSQL ({parts.get('dbname', '')} at {parts.get('host', 'localhost')}), bytes in {self._extents_shown}"
+        host = f"{parts.get('host', 'localhost')}{':' if 'port' in parts else ''}{parts.get('port', '')}"
+        return f"PostgreSQL ({parts.get('dbname', '')} at {host}), bytes in {self._extents_shown}"
 
     def shares_extents_with(self, other: "StoreAddress") -> bool:
         """Whether both keep their extents in the same place. No two stores may do that."""
@@ -47,7 +48,9 @@ class StoreAddress(NamedTuple):
 
     @property
     def _extents_shown(self) -> str:
-        return f"s3://{self.extents.bucket}/{self.extents.prefix}" if self.extents is not None else str(self.folder)
+        if self.extents is None:
+            return str(self.folder.absolute())
+        return f"{self.extents} at {self.extents.endpoint or self.extents.region}"
 
 
 class OpenStore:
