@@ -300,6 +300,19 @@ async def test_a_changed_or_incomplete_backup_is_refused(tmp_path: Path) -> None
         restore(tmp_path / "backup", tmp_path / "c", ProgressLine())
 
 
+async def test_a_backup_that_a_server_has_written_to_is_not_restored(tmp_path: Path) -> None:
+    await make_filled(tmp_path / "a")
+    back_up(tmp_path / "a", tmp_path / "backup", ProgressLine())
+    async with serving(tmp_path / "backup") as one:
+        await one.put("small", b"smaller")
+    restore(tmp_path / "backup", tmp_path / "b", ProgressLine())  # every extent is in the list of the backup
+    async with serving(tmp_path / "backup") as one:
+        await one.put("new", data("n"))
+    with pytest.raises(NotABackup, match="was written to"):
+        restore(tmp_path / "backup", tmp_path / "c", ProgressLine())
+    assert not (tmp_path / "c").exists()
+
+
 @pytest.mark.parametrize("existed", [True, False])
 def test_a_backup_or_restore_that_fails_leaves_the_folder_as_it_was(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, existed: bool

@@ -84,6 +84,12 @@ def restore(source: Path, target: Path, progress: ProgressLine) -> Manifest:
             if copied != entry:
                 raise NotABackup(f"extent {extent} of the backup is missing or was changed")
         _copy_database(source, target)
+        needed, _, _ = _contents(target / DATABASE)
+        for extent, size in needed.items():
+            if extent not in manifest.extents or manifest.extents[extent].size_bytes < size:
+                raise NotABackup(
+                    f"{source} was written to since it was made: a record names extent {extent}. Use `verditer copy`"
+                )
     progress.finish()
     return manifest
 
