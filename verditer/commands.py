@@ -2,9 +2,11 @@
 
 import argparse
 import asyncio
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import NoReturn
 
 from verditer.core.errors import Code, StorageError
 from verditer.flags import database_parts, extents_location, settings_file
@@ -88,8 +90,14 @@ def copy(arguments: argparse.Namespace) -> int:
             print(f"{arguments.work} holds an unfinished copy: the command that began it goes on with it", file=sys.stderr)
 
 
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        """The words that were not understood may be the URL of a database."""
+        super().error(re.sub(r"(://[^:@/\s]*:|password=)[^@\s]+", r"\1***", message))
+
+
 def command_parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="verditer", description="Work on whole stores.")
+    parser: argparse.ArgumentParser = _Parser(prog="verditer", description="Work on whole stores.")
     commands = parser.add_subparsers(required=True)
     one = _command(commands, "check", check, "verify that every record can be read and every extent is there")
     one.add_argument("--location", type=Path, default=DEFAULT_LOCATION, help=_LOCATION)

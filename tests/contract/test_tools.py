@@ -254,6 +254,17 @@ def test_a_user_of_the_database_without_its_privileges_is_told(
     assert "secret" not in said
 
 
+@pytest.mark.parametrize("database", ["postgresql://user:secret@host/store", "host=h user=user password=secret"])
+def test_a_mistake_on_the_command_line_shows_no_password(database: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["check", database])
+    assert ended.value.code == 2
+    said = capsys.readouterr().err
+    assert "unrecognized arguments" in said
+    assert "user" in said
+    assert "secret" not in said
+
+
 # Backup and restore
 
 
