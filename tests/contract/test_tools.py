@@ -592,6 +592,20 @@ async def test_a_target_that_holds_something_is_refused(tmp_path: Path) -> None:
     assert not (tmp_path / "work").exists()  # the next copy may have another target
 
 
+async def test_a_target_with_the_extents_of_another_store_is_refused(tmp_path: Path, postgres: PostgresStore) -> None:
+    """The copies of one store have extents of the same names, and each of two stores would remove those of the other."""
+    for name in ("a", "b"):
+        await make_filled(tmp_path / name)
+    async with (
+        opened(StoreAddress(tmp_path / "a")) as first,
+        opened(StoreAddress(tmp_path / "b", postgres.conninfo)) as second,
+    ):
+        with pytest.raises(EngineUnavailable, match="holds extents already"):
+            await copy_store(first, second, tmp_path / "work", ProgressLine())
+    assert not (tmp_path / "work").exists()
+    assert (await checked(StoreAddress(tmp_path / "b"))).is_sound
+
+
 def test_a_target_with_the_extents_of_the_source_is_refused(
     tmp_path: Path, postgres: PostgresStore, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -94,6 +94,8 @@ async def _require_empty(target: OpenStore) -> None:
     for kind in KINDS.values():
         if await target.engine.read((), lambda tx, kind=kind: next(tx.scan(kind, EVERY_KEY, limit=1), None), long=True):  # type: ignore[misc]
             raise EngineUnavailable(f"the target holds records already (table {kind.TABLE})")
+    async for extent, _ in target.extents.list():
+        raise EngineUnavailable(f"the target holds extents already, such as {extent}. They may belong to another store")
 
 
 def _needed(spool: Spool, index: SpoolIndex) -> dict[str, int]:
