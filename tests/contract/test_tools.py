@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -638,7 +639,9 @@ def test_a_copy_without_room_says_so_and_goes_on_when_there_is_room(
     assert main([*command[:4], str(tmp_path / "c"), *command[5:]]) == 1
     assert "remove the folder to give it up" in capsys.readouterr().err
     assert main(command) == 0
-    assert "unfinished" not in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert f"going on with the records of {datetime.now(UTC):%Y-%m-%dT}" in said
+    assert "unfinished" not in said
 
 
 async def test_extents_move_to_s3(

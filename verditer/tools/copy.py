@@ -12,6 +12,7 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from verditer.core.dates import iso
 from verditer.core.errors import StorageError
 from verditer.core.records.record import EVERY_KEY, Record, Span
 from verditer.partition import schema
@@ -36,8 +37,11 @@ class CopiedAmounts(NamedTuple):
 async def copy_store(source: OpenStore, target: OpenStore, work: Path, progress: ProgressLine) -> CopiedAmounts:
     """`work` is a folder for the spool and the state of the copy, which are removed when it is complete."""
     spool = Spool(work / "spool")
-    if spool.index is None:
+    unfinished = spool.index
+    if unfinished is None:
         await _require_empty(target)
+    else:
+        progress.say(f"going on with the records of {iso(unfinished.tick)}; what was written later is not copied")
     state = StoreCopyState(work, source.address.shown, target.address.shown)
     try:
         copied = await _copy(source, target, state, spool, progress)

@@ -22,6 +22,10 @@ class ProgressLine:
         share = f" of {of} ({100 * done // max(of, 1)} %)" if of is not None else ""
         print(f"{text}: {done}{share}", end="\x1b[K\r" if self._is_terminal else "\n", file=self._output, flush=True)
 
+    def say(self, text: str) -> None:
+        """A line that stays."""
+        print(text, file=self._output, flush=True)
+
     def finish(self) -> None:
         if self._is_terminal:
             print(end="\x1b[K", file=self._output, flush=True)
