@@ -5,6 +5,7 @@ import contextlib
 import errno
 import itertools
 import os
+import re
 import signal
 import sqlite3
 import subprocess
@@ -34,6 +35,7 @@ from verditer.core.records.activity import Horizon
 from verditer.core.records.file_open import FileOwner
 from verditer.core.records.record import EVERY_KEY
 from verditer.partition.engine import EngineUnavailable
+from verditer.partition.migrations import VERSION
 from verditer.services.file import shares
 from verditer.services.queue import queues
 from verditer.stream.extents import ExtentStore
@@ -47,7 +49,7 @@ from verditer.tools.copy import copy_store
 from verditer.tools.copy_state import CopiedExtent, StoreCopyState
 from verditer.tools.extent_digests import ExtentDigests
 from verditer.tools.progress import ProgressLine
-from verditer.tools.stores import OpenStore, StoreAddress, opened
+from verditer.tools.stores import DATABASE, OpenStore, StoreAddress, opened
 
 QUEUE = QueueName(BOX.account, "orders")
 LARGE = {f"large-{number}": data(str(number), 50_000 + number) for number in range(4)}
@@ -323,6 +325,35 @@ async def test_a_backup_that_a_server_has_written_to_is_not_restored(tmp_path: P
     with pytest.raises(NotABackup, match="was written to"):
         restore(tmp_path / "backup", tmp_path / "c", ProgressLine())
     assert not (tmp_path / "c").exists()
+
+
+async def test_a_backup_of_an_earlier_schema_is_restored_and_one_of_a_later_schema_is_refused(tmp_path: Path) -> None:
+    await make_filled(tmp_path / "a")
+    back_up(tmp_path / "a", tmp_path / "backup", ProgressLine())
+    set_schema(tmp_path / "backup", VERSION - 1)
+    with contextlib.closing(sqlite3.connect(tmp_path / "backup" / DATABASE)) as connection:
+        connection.execute("UPDATE blob SET body = 'not as today'")
+        connection.commit()
+    restore(tmp_path / "backup", tmp_path / "b", ProgressLine())
+    set_schema(tmp_path / "backup", VERSION + 1)
+    with pytest.raises(EngineUnavailable, match="knows up to"):
+        restore(tmp_path / "backup", tmp_path / "c", ProgressLine())
+
+
+@pytest.mark.parametrize(("version", "reason"), [(VERSION + 1, "knows up to"), (VERSION - 1, "serve it once with this one")])
+async def test_a_store_of_another_schema_is_not_backed_up(tmp_path: Path, version: int, reason: str) -> None:
+    await make_filled(tmp_path / "a")
+    set_schema(tmp_path / "a", version)
+    with pytest.raises(EngineUnavailable, match=reason):
+        back_up(tmp_path / "a", tmp_path / "backup", ProgressLine())
+
+
+def set_schema(folder: Path, version: int) -> None:
+    with contextlib.closing(sqlite3.connect(folder / DATABASE)) as connection:
+        connection.execute("UPDATE store SET value = ? WHERE name = 'schema'", (version,))
+        connection.commit()
+    if (manifest := folder / "backup.json").exists():
+        manifest.write_bytes(re.sub(rb'"schema":[0-9]+', b'"schema":%d' % version, manifest.read_bytes()))
 
 
 @pytest.mark.parametrize("existed", [True, False])

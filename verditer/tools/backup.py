@@ -53,6 +53,7 @@ def back_up(source: Path, target: Path, progress: ProgressLine) -> Manifest:
         for _ in range(ATTEMPTS):
             _copy_extents(source, target, _stored(source), entries, progress)
             _copy_database(source, target)
+            _require_schema(target / DATABASE)
             needed, records, tick = _contents(target / DATABASE)
             if _copy_extents(source, target, set(needed), entries, progress):
                 break
@@ -67,6 +68,7 @@ def back_up(source: Path, target: Path, progress: ProgressLine) -> Manifest:
             extents={extent: entries[extent] for extent in sorted(needed)},
         )
         _write_synced(target / MANIFEST, msgspec.json.encode(manifest))
+        _sync_folders(target)
     progress.finish()
     return manifest
 
@@ -77,6 +79,7 @@ def restore(source: Path, target: Path, progress: ProgressLine) -> Manifest:
         manifest = msgspec.json.decode((source / MANIFEST).read_bytes(), type=Manifest)
     except (OSError, msgspec.DecodeError) as error:
         raise NotABackup(f"{source} holds no complete backup: {error}") from None
+    migrations.require_known(manifest.schema)
     with _new_folder(target):
         for number, (extent, entry) in enumerate(manifest.extents.items()):
             progress.show("extents", number, len(manifest.extents))
@@ -84,14 +87,32 @@ def restore(source: Path, target: Path, progress: ProgressLine) -> Manifest:
             if copied != entry:
                 raise NotABackup(f"extent {extent} of the backup is missing or was changed")
         _copy_database(source, target)
-        needed, _, _ = _contents(target / DATABASE)
-        for extent, size in needed.items():
-            if extent not in manifest.extents or manifest.extents[extent].size_bytes < size:
-                raise NotABackup(
-                    f"{source} was written to since it was made: a record names extent {extent}. Use `verditer copy`"
-                )
+        if manifest.schema == migrations.VERSION:  # records of an earlier one can be read when a server has opened the store
+            _require_extents(source, _contents(target / DATABASE)[0], manifest)
+        _sync_folders(target)
     progress.finish()
     return manifest
+
+
+def _require_extents(source: Path, needed: dict[str, int], manifest: Manifest) -> None:
+    for extent, size in needed.items():
+        if extent not in manifest.extents or manifest.extents[extent].size_bytes < size:
+            raise NotABackup(f"{source} was written to since it was made: a record names extent {extent}. Use `verditer copy`")
+
+
+def _require_schema(database: Path) -> None:
+    connection = sqlite3.connect(database)
+    try:
+        (version,) = connection.execute(migrations.VERSION_QUERY).fetchone()
+    except sqlite3.Error as error:
+        raise EngineUnavailable(f"the database cannot be read: {error}. Run `verditer check`") from None
+    finally:
+        connection.close()
+    migrations.require_known(version)
+    if version < migrations.VERSION:
+        raise EngineUnavailable(
+            f"the store has schema version {version}: back it up with the verditer that made it, or serve it once with this one"
+        )
 
 
 @contextmanager
@@ -209,6 +230,16 @@ def _size(path: Path) -> int | None:
         return path.stat().st_size
     except FileNotFoundError:
         return None
+
+
+def _sync_folders(folder: Path) -> None:
+    """The names of new files are durable when their folders have been synced."""
+    for path in (folder.parent, folder, *(path for path in folder.rglob("*") if path.is_dir())):
+        opened = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(opened)
+        finally:
+            os.close(opened)
 
 
 def _write_synced(path: Path, data: bytes) -> None:

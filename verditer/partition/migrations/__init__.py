@@ -44,8 +44,7 @@ VERSION_QUERY = "SELECT value FROM store WHERE name = 'schema'"  # only where th
 
 def plan(version: int, tables: Collection[str], records: Sequence[type[Record]], dialect: Dialect) -> list[str]:
     """The statements that bring a store from this version and these tables to `VERSION`, with a table for every record class."""
-    if version > VERSION:
-        raise EngineUnavailable(f"the store has schema version {version}; this verditer knows up to {VERSION}")
+    require_known(version)
     statements = [statement for number, step in STEPS if number > version for statement in step(tables, dialect)]
     for kind in records:
         if kind.TABLE not in tables:
@@ -53,6 +52,11 @@ def plan(version: int, tables: Collection[str], records: Sequence[type[Record]],
     if version < VERSION:
         statements.append(f"UPDATE store SET value = {VERSION} WHERE name = 'schema'")
     return statements
+
+
+def require_known(version: int) -> None:
+    if version > VERSION:
+        raise EngineUnavailable(f"the store has schema version {version}; this verditer knows up to {VERSION}")
 
 
 def _table(kind: type[Record], dialect: Dialect) -> list[str]:
