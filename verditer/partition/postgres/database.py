@@ -75,8 +75,11 @@ class Database:
         connection.prepared_max = None  # there are few statements: a dozen for each record class
         return connection
 
-    def try_next_host(self) -> None:
-        """Hosts that answer nothing can use up the time for a connection: the next attempt begins behind the first one."""
+    def try_next_host(self, conninfo: str) -> None:
+        """Hosts that answer nothing can use up the time for a connection: after an attempt with this connection string, the next
+        ones begin behind its first host. Of several attempts that end together, one is enough."""
+        if conninfo != self.conninfo:
+            return
         for name in ("host", "hostaddr", "port"):
             first, comma, others = str(self._parameters.get(name, "")).partition(",")
             if comma:

@@ -191,12 +191,13 @@ class DeadlinePassed(ConnectionLost):
 
 
 async def open_pipeline(database: Database, deadline_seconds: float) -> PipelineConnection:
+    conninfo = database.conninfo
     try:
         async with asyncio.timeout(deadline_seconds):
-            connection = await psycopg.AsyncConnection.connect(database.conninfo, autocommit=True, prepare_threshold=None)
+            connection = await psycopg.AsyncConnection.connect(conninfo, autocommit=True, prepare_threshold=None)
             lineage = await database.set_up_on_loop(connection)
     except TimeoutError:
-        database.try_next_host()
+        database.try_next_host(conninfo)
         raise EngineUnavailable(f"the database accepted no connection within {deadline_seconds:g} s") from None
     except psycopg.OperationalError as error:
         raise EngineUnavailable(str(error)) from error

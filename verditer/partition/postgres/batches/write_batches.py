@@ -63,6 +63,7 @@ class WriteBatches:
                 if queue is self._contended:
                     self._running.remove(pending.locks)
                 pending.fail(EngineUnavailable("every database connection is busy, or another write holds the scope"))
+        self._dispatch()  # others may have waited for what these would have locked
 
     def drop_connections(self) -> None:
         self._pool.drop()
