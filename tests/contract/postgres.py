@@ -21,7 +21,8 @@ from tests.contract.signals import send_signal
 
 
 class PostgresServer:
-    """`fsync=off`: what these tests kill is the server, not the machine. With `primary` it is a standby of that server."""
+    """`fsync=off`: what these tests kill is the server, not the machine. With `primary` it is a standby of that
+    server, which is started again."""
 
     def __init__(self, *, fsync: bool = False, primary: "PostgresServer | None" = None) -> None:
         self._fsync = "on" if fsync else "off"
@@ -36,8 +37,16 @@ class PostgresServer:
         if primary is None:
             self._run("initdb", "--auth=trust", "--encoding=utf8", "--no-sync", "--no-locale", "--username=postgres")
         else:
-            source, target = ("--host", str(primary._home), "--username=postgres"), ("--pgdata", str(self._home / "data"))
-            self._run("pg_basebackup", *source, *target, "--write-recovery-conf", "--checkpoint=fast", "--no-sync")
+            self._copy(primary)
+
+    def _copy(self, primary: "PostgresServer") -> None:
+        """By hand: the programs of other versions come without pg_basebackup."""
+        primary.stop("fast")
+        assert self._spawn("cp", "-a", str(primary._home / "data"), str(self._home / "data")).wait(timeout=60) == 0
+        primary.start()
+        (self._home / "data" / "standby.signal").touch()
+        with (self._home / "data" / "postgresql.auto.conf").open("a") as settings:
+            settings.write(f"primary_conninfo = 'host={primary._home} user=postgres'\n")
 
     def start(self) -> None:
         settings = f"-c listen_addresses='' -c fsync={self._fsync} -c shared_buffers=32MB -c max_connections=200"

@@ -220,15 +220,14 @@ async def test_hosts_that_answer_nothing_do_not_hide_the_one_that_does(postgres:
             assert await until_served(engine) >= 2
 
 
-async def test_a_former_primary_that_comes_back_is_left_for_its_successor(postgres: PostgresStore) -> None:
+async def test_a_former_primary_that_comes_back_is_left_for_its_successor() -> None:
     """A primary that was suspended, or cut off, does not know at once that it was replaced, and accepts connections."""
-    with running_server(primary=postgres.server) as standby:
-        async with running_proxy(unix_socket(postgres)) as former, running_proxy(standby.socket) as successor:
-            parts = conninfo_to_dict(postgres.conninfo)
-            hosts = f"host=127.0.0.1,127.0.0.1 port={former.port},{successor.port} user={parts['user']} dbname={parts['dbname']}"
+    with running_server() as primary, running_server(primary=primary) as standby:
+        async with running_proxy(primary.socket) as former, running_proxy(standby.socket) as successor:
+            hosts = f"host=127.0.0.1,127.0.0.1 port={former.port},{successor.port} user=postgres dbname=postgres"
             async with impatient(hosts) as engine:
                 await engine.write([SCOPE], increment)
-                await asyncio.to_thread(until_replayed, standby, postgres)
+                await asyncio.to_thread(until_replayed, standby, primary)
                 await former.stop()
                 standby.promote()
                 value = await until_served(engine)
@@ -240,11 +239,11 @@ async def test_a_former_primary_that_comes_back_is_left_for_its_successor(postgr
                 assert note.value > value
 
 
-def until_replayed(standby: PostgresServer, postgres: PostgresStore) -> None:
-    with postgres.server.connect() as primary, standby.connect() as connection:
-        [written] = primary.execute("SELECT pg_current_wal_lsn()").fetchone() or [None]
+def until_replayed(standby: PostgresServer, primary: PostgresServer) -> None:
+    with primary.connect() as one, standby.connect() as other:
+        [written] = one.execute("SELECT pg_current_wal_lsn()").fetchone() or [None]
         replayed = "SELECT pg_last_wal_replay_lsn() >= %s::pg_lsn"
-        while connection.execute(replayed, (written,)).fetchone() != (True,):
+        while other.execute(replayed, (written,)).fetchone() != (True,):
             time.sleep(0.02)
 
 
