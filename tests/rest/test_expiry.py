@@ -72,6 +72,18 @@ def test_an_expiry_can_be_moved_and_taken_back(tree: Box) -> None:
     assert box.get().body == b"hello"
 
 
+@pytest.mark.parametrize("option", ["RelativeToNow", "RelativeToCreation"])
+def test_an_expiry_after_the_year_9999_is_refused(tree: Box, option: str) -> None:
+    """It has no date that could be shown, and a listing shows the dates of all blobs."""
+    box = tree
+    box.put()
+    assert expire(box, option, "999999999999999").answer == (400, "InvalidHeaderValue")
+    new = box.put("new", headers={"x-ms-expiry-option": option, "x-ms-expiry-time": "999999999999999"})
+    assert new.answer == (400, "InvalidHeaderValue")
+    assert expire(box, option, "250000000000000").status == 200
+    assert (box.head()["x-ms-expiry-time"].split()[3] > "9900", box.names()) == (True, ["blob"])
+
+
 def test_what_an_expiry_says_is_checked(tree: Box) -> None:
     box = tree
     box.put()

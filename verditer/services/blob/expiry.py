@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from verditer.core.dates import TICKS_PER_SECOND
+from verditer.core.dates import MAX_TICKS, TICKS_PER_SECOND
 from verditer.core.errors import Code, StorageError
 from verditer.core.guard import Guard
 from verditer.core.immutability import Alteration, ImmutabilityPolicy
@@ -119,8 +119,8 @@ def _moment(blob: Blob, request: SetExpiry, now: int) -> int | None:
         moment = since + request.expiry_milliseconds * TICKS_PER_MILLISECOND
     if moment is None:
         raise StorageError(Code.MissingRequiredHeader, field="expiry_date")
-    if moment <= now:
-        raise StorageError(Code.InvalidHeaderValue, field="expiry_date", value="")  # it would be gone at once
+    if not now < moment <= MAX_TICKS:  # it would be gone at once, or has no date
+        raise StorageError(Code.InvalidHeaderValue, field="expiry_date", value="")
     return moment
 
 
