@@ -121,7 +121,7 @@ def test_a_refused_write_leaves_the_blob_as_it_was(box: Box, headers: dict[str, 
     before = box.put(body=b"old", headers={"x-ms-meta-kept": "yes"})
     if "x-ms-meta-a" in headers and not headers["x-ms-meta-a"].isascii():
         headers = {"x-ms-meta-a": headers["x-ms-meta-a"].encode().decode("latin-1")}
-    sas = box.sas("w", blob="blob")  # without a signature over the headers
+    sas = box.sas("wt", blob="blob")  # without a signature over the headers
     assert box.put(body=b"new", headers=headers, auth=sas).answer == (400, code)
     after = box.get()
     assert (after.body, after["ETag"], after.metadata) == (b"old", before["ETag"], {"kept": "yes"})

@@ -157,6 +157,32 @@ def test_tags_have_permissions_of_their_own(box: Box) -> None:
     assert box.container("GET", "blobs", query={"where": "a='1'"}, auth=box.sas("f")).status == 200
 
 
+@pytest.mark.parametrize("tags", ["a=1", ""])
+def test_tags_that_come_with_a_write_need_their_permission(box: Box, tags: str) -> None:
+    """Azure refuses the header even if it is empty (kahing/goofys#816)."""
+    source = f"{box.server.base_url}{box.path}/source?{box.sas('r')}"
+    box.put("source")
+    box.put_block("AAAA")
+    writes: list[tuple[str, dict[str, str], bytes]] = [
+        ("", {"x-ms-blob-type": "BlockBlob"}, b"hello"),
+        ("", {"x-ms-blob-type": "AppendBlob"}, b""),
+        ("", {"x-ms-blob-type": "PageBlob", "x-ms-blob-content-length": "512"}, b""),
+        ("", {"x-ms-copy-source": source}, b""),
+        ("", {"x-ms-blob-type": "BlockBlob", "x-ms-copy-source": source}, b""),
+        ("blocklist", {}, b"<BlockList><Latest>AAAA</Latest></BlockList>"),
+    ]
+    for token in (box.sas, box.client.account_sas):
+        for comp, headers, body in writes:
+            sent = {**headers, "x-ms-tags": tags}
+            assert box.blob("PUT", "blob", comp, sent, body, auth=token("racwdl")).answer == (
+                403,
+                "AuthorizationPermissionMismatch",
+            )
+    assert box.head().status == 404
+    for number, (comp, headers, body) in enumerate(writes[:-1]):
+        assert box.blob("PUT", f"new{number}", comp, {**headers, "x-ms-tags": tags}, body, auth=box.sas("racwdlt")).status < 300
+
+
 def test_racing_taggers_leave_one_of_their_sets_and_an_index_that_agrees(box: Box) -> None:
     # contract G5
     box.put()

@@ -167,6 +167,12 @@ def admit(allow: Allow, grant: Grant) -> bool:
     return bool(allow.overwrite) and not _share_a_letter(allow.overwrite, grant.letters)
 
 
+def check_letter(letter: str, grant: Grant) -> None:
+    """Raise StorageError when a SAS lacks the letter that a part of the request needs. `admit` has admitted the caller."""
+    if grant.scheme in (Scheme.ACCOUNT_SAS, Scheme.SERVICE_SAS) and letter not in grant.letters:
+        raise StorageError(Code.AuthorizationPermissionMismatch)
+
+
 def _anonymous_refusal(grant: Grant) -> StorageError:
     if grant.version < "2019-12-12":
         return StorageError(Code.PublicAccessNotPermitted if grant.reach == NOT_PERMITTED else Code.ResourceNotFound)

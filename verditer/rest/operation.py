@@ -75,6 +75,7 @@ class Param:
     query: bool = False
     required: bool = False
     blank: bool = False  # an empty text is a value too
+    letter: str = ""  # the permission that a SAS needs besides those of the operation when the value is sent
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +106,11 @@ class Takes:
     mandatory: Mandatory | None = None
     wires: frozenset[str] = field(init=False)
     required: bool = field(init=False)
+    lettered: tuple[Param, ...] = field(init=False)  # those that need a permission of their own
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "wires", frozenset(param.wire for param in self.params))
+        object.__setattr__(self, "lettered", tuple(param for param in self.params if param.letter))
         object.__setattr__(self, "required", any(param.required for param in self.params))
 
     def is_left_out(self, headers: Mapping[str, str], query: Mapping[str, str]) -> bool:

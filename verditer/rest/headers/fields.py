@@ -85,7 +85,7 @@ CHECKSUMS = Takes((
     Param("content_crc64",       "x-ms-content-crc64",            v.crc64),
 ))
 TAGS = Takes((
-    Param("tags",                "x-ms-tags",                     b.tag_set),
+    Param("tags",                "x-ms-tags",                     b.tag_set, letter="t"),
 ))
 TIER = Takes((
     Param("tier",                "x-ms-access-tier",              b.access_tier),

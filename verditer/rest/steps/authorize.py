@@ -1,7 +1,7 @@
 """Authorize: whether the caller may call the operation. The parts of a changeset take this step too."""
 
 from verditer.core.errors import Code, StorageError
-from verditer.core.grant import admit
+from verditer.core.grant import admit, check_letter
 from verditer.rest.operation import Level
 from verditer.rest.stages import Authenticated, Authorized
 from verditer.rest.wire_errors import invalid_query
@@ -11,6 +11,9 @@ def authorize(authenticated: Authenticated) -> Authorized:
     """Check what the grant allows and, on the secondary endpoint, that the operation only reads."""
     op, address = authenticated.op, authenticated.address
     create_only = admit(op.allow, authenticated.grant)
+    for param in op.takes.lettered:
+        if param.wire in authenticated.request.headers:
+            check_letter(param.letter, authenticated.grant)
     if address.secondary and op.writes and op.route.level is not Level.BATCH:  # the parts of a batch decide for it
         raise StorageError(Code.InsufficientAccountPermissions)
     if op.route.comp == "stats" and op.route.level is Level.SERVICE and not address.secondary:
