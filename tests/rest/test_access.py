@@ -232,6 +232,18 @@ def test_a_sas_may_replace_what_the_blob_says_about_itself(box: Box) -> None:
     assert box.head()["Content-Type"] == "text/plain"
 
 
+def test_what_a_sas_says_about_blobs_does_not_change_documents(box: Box) -> None:
+    """A client that is told of a gzip encoding cannot read a listing."""
+    box.put()
+    auth = box.sas("rlt", rscc="no-store", rscd="attachment", rsce="gzip", rscl="fr", rsct="a/b")
+    replies = [box.page(auth=auth), box.blob("GET", comp="blocklist", auth=auth), box.blob("GET", comp="tags", auth=auth)]
+    for reply in replies:
+        assert (reply.status, reply["Content-Type"]) == (200, "application/xml")
+    for reply in (*replies, box.blob("GET", comp="metadata", auth=auth)):
+        names = ("Cache-Control", "Content-Disposition", "Content-Encoding", "Content-Language")
+        assert [name for name in names if name in reply] == []
+
+
 def test_a_stored_policy_decides_and_counts_at_once(box: Box) -> None:
     # contract G2
     box.put()

@@ -55,7 +55,10 @@ def passthrough(result: Response, decoded: Decoded) -> Response:
 
 
 def _overridden(headers: list[tuple[str, str]], overrides: Mapping[str, str]) -> list[tuple[str, str]]:
-    """A SAS may replace headers of a blob (rscc, rscd, rsce, rscl, rsct) when the blob is read."""
+    """A SAS may replace headers of a blob or file (rscc, rscd, rsce, rscl, rsct) when it is read. Other answers, such as
+    listings, have documents of the service itself, and a client could not decode them under another type or encoding."""
+    if not any(name == "Content-Type" for name, _ in headers):
+        return headers
     replaced = {_PROPERTY_HEADERS[name]: value for name, value in overrides.items()}
     return [(name, value) for name, value in headers if name not in replaced] + list(replaced.items())
 
