@@ -183,6 +183,16 @@ def test_tags_that_come_with_a_write_need_their_permission(box: Box, tags: str) 
         assert box.blob("PUT", f"new{number}", comp, {**headers, "x-ms-tags": tags}, body, auth=box.sas("racwdlt")).status < 300
 
 
+@pytest.mark.parametrize("include", ["tags", "metadata,Tags"])
+def test_a_listing_with_tags_needs_their_permission(box: Box, include: str) -> None:
+    box.put(headers={"x-ms-tags": "a=1"})
+    query = {"include": include}
+    for token in (box.sas, box.client.account_sas):
+        assert box.page(query, auth=token("rl")).answer == (403, "AuthorizationPermissionMismatch")
+        assert box.page({"include": "metadata"}, auth=token("rl")).status == 200
+        assert box.page(query, auth=token("lt")).xml.findtext("Blobs/Blob/Tags/TagSet/Tag/Value") == "1"
+
+
 def test_racing_taggers_leave_one_of_their_sets_and_an_index_that_agrees(box: Box) -> None:
     # contract G5
     box.put()

@@ -75,7 +75,13 @@ class Param:
     query: bool = False
     required: bool = False
     blank: bool = False  # an empty text is a value too
-    letter: str = ""  # the permission that a SAS needs besides those of the operation when the value is sent
+    letter: str = ""  # the permission that a SAS needs besides those of the operation when the value is sent …
+    letter_for: str = ""  # … or, where this is given, when the value is a list that contains it
+
+    def needs_letter(self, sent: str | None) -> bool:
+        if sent is None:
+            return False
+        return not self.letter_for or self.letter_for in [part.strip() for part in sent.lower().split(",")]
 
 
 @dataclass(frozen=True, slots=True)

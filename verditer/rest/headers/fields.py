@@ -230,7 +230,7 @@ NEW_VISIBILITY = Takes((
 ))
 BLOB_LISTING = PAGE | LISTING_OPTIONS | Takes((
     Param("delimiter",           "delimiter",                     v.text, query=True),
-    Param("include",             "include",                       b.list_include, query=True),
+    Param("include",             "include",                       b.list_include, query=True, letter="t", letter_for="tags"),
     Param("start_from",          "startfrom",                     v.text, query=True),
     Param("end_before",          "endbefore",                     v.text, query=True),
 ))

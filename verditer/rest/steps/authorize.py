@@ -12,7 +12,8 @@ def authorize(authenticated: Authenticated) -> Authorized:
     op, address = authenticated.op, authenticated.address
     create_only = admit(op.allow, authenticated.grant)
     for param in op.takes.lettered:
-        if param.wire in authenticated.request.headers:
+        sent = (address.query if param.query else authenticated.request.headers).get(param.wire)
+        if param.needs_letter(sent):
             check_letter(param.letter, authenticated.grant)
     if address.secondary and op.writes and op.route.level is not Level.BATCH:  # the parts of a batch decide for it
         raise StorageError(Code.InsufficientAccountPermissions)
