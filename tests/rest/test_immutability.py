@@ -41,6 +41,15 @@ def test_a_container_without_version_level_immutability_has_no_policies_of_blobs
     assert box.container("HEAD")["x-ms-immutable-storage-with-versioning-enabled"] == "false"
 
 
+def test_protection_that_comes_with_a_write_needs_its_permission(versions: Box) -> None:
+    box = versions
+    for headers in ({HOLD: "true"}, {UNTIL: box.client.date(DAY)}, {UNTIL: box.client.date(DAY), MODE: "Unlocked"}):
+        for token in (box.sas, box.client.account_sas):
+            assert box.put(headers=headers, auth=token("racwdl")).answer == (403, "AuthorizationPermissionMismatch")
+        assert box.head().status == 404
+        assert box.put("new", headers=headers, auth=box.sas("cwi")).status == 201
+
+
 def test_a_policy_is_reported_and_refuses_changes_until_its_end(versions: Box) -> None:
     # contract G7
     box = versions

@@ -43,15 +43,15 @@ CONTAINER_SCOPE = Takes((
     Param("no_scope_override",   "x-ms-deny-encryption-scope-override", v.flag),
 ))
 IMMUTABLE_MODE = Takes((
-    Param("immutable_mode",      "x-ms-immutability-policy-mode", b.immutability_mode),
+    Param("immutable_mode",      "x-ms-immutability-policy-mode", b.immutability_mode, letter="i"),
 ))
 EXPIRY_TIME = Takes((  # milliseconds or a date, as the option says
     Param("expiry_milliseconds", "x-ms-expiry-time",              b.milliseconds),
     Param("expiry_date",         "x-ms-expiry-time",              b.expiry_date),
 ))
 LASTING = IMMUTABLE_MODE | EXPIRY_TIME | Takes((
-    Param("immutable_until",     "x-ms-immutability-policy-until-date", v.date),
-    Param("legal_hold",          "x-ms-legal-hold",               v.flag),
+    Param("immutable_until",     "x-ms-immutability-policy-until-date", v.date, letter="i"),
+    Param("legal_hold",          "x-ms-legal-hold",               v.flag, letter="i"),
     Param("expiry_option",       "x-ms-expiry-option",            b.expiry_option),
 ))
 POLICY = IMMUTABLE_MODE | Takes((
