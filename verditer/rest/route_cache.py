@@ -28,7 +28,7 @@ RequestLine = tuple[str, str, str, str | None, str | None]
 
 MAX_ENTRIES = 1024
 MAX_LINE_CHARACTERS = 1024
-_ONE_OF_MANY = frozenset({Level.BLOB, Level.ENTITY, Level.MESSAGE, Level.PATH})
+ONE_OF_MANY = frozenset({Level.BLOB, Level.ENTITY, Level.MESSAGE, Level.PATH})  # never cached
 
 
 class _Access(NamedTuple):
@@ -88,7 +88,7 @@ class RouteCache:
     def storing_route(self, route: Callable[[Accepted], Routed]) -> Step[Accepted, Routed]:
         def route_and_store(accepted: Accepted) -> Routed:
             routed = route(accepted)
-            if routed.op.route.level not in _ONE_OF_MANY:
+            if routed.op.route.level not in ONE_OF_MANY:
                 self._store_route(routed)
             return routed
 
@@ -97,7 +97,7 @@ class RouteCache:
     def storing_access(self, authorize: Callable[[Authenticated], Authorized]) -> Step[Authenticated, Authorized]:
         def authorize_and_store(authenticated: Authenticated) -> Authorized:
             authorized = authorize(authenticated)
-            if authorized.op.route.level not in _ONE_OF_MANY:
+            if authorized.op.route.level not in ONE_OF_MANY:
                 self._store_access(authorized)
             return authorized
 
