@@ -195,7 +195,11 @@ async def open_pipeline(database: Database, deadline_seconds: float) -> Pipeline
     try:
         async with asyncio.timeout(deadline_seconds):
             connection = await psycopg.AsyncConnection.connect(conninfo, autocommit=True, prepare_threshold=None)
-            lineage = await database.set_up_on_loop(connection)
+            try:
+                lineage = await database.set_up_on_loop(connection)
+            except BaseException:
+                await connection.close()
+                raise
     except TimeoutError:
         database.try_next_host(conninfo)
         raise EngineUnavailable(f"the database accepted no connection within {deadline_seconds:g} s") from None
