@@ -210,3 +210,10 @@ def test_nothing_is_created_in_a_directory_that_is_being_deleted(mounted: Mounte
     with refused(Status.DELETE_PENDING):
         mounted.put("dir\\file")
     directory.close()
+
+
+def test_the_root_cannot_be_deleted_on_close(mounted: Mounted, sdk: ShareClient) -> None:
+    with refused(Status.CANNOT_DELETE):
+        mounted.open("", DELETE, options=DIRECTORY_FILE | DELETE_ON_CLOSE)
+    mounted.open("").close()
+    assert list(sdk.list_directories_and_files()) == []

@@ -10,6 +10,7 @@ from verditer.core.errors import StorageError
 from verditer.core.records.file import FileEntry, Share
 from verditer.core.records.file_open import DirectoryWatch, FileLock, FileOpen, PendingDelete
 from verditer.core.records.record import span_of
+from verditer.core.records.tree import ROOT
 from verditer.partition.engine import Transaction
 from verditer.services.context import Context
 from verditer.services.file.current import InTree, tree_of
@@ -86,8 +87,9 @@ def close_open(tx: Transaction, outbox: Outbox, record: FileOpen, *, may_delete:
 
 
 def _delete_with_last(tx: Transaction, outbox: Outbox, where: InTree, entry: FileEntry, record: FileOpen) -> FileEntry | None:
-    """Delete the entry if no other handle is left. Otherwise it is marked, and goes with the last of them."""
-    if entry.is_directory and not where.tree.is_empty(tx, entry.node_id):
+    """Delete the entry if no other handle is left. Otherwise it is marked, and goes with the last of them. A root stays, though
+    the records of an earlier version may ask for its deletion."""
+    if entry.is_directory and (entry.node_id == ROOT or not where.tree.is_empty(tx, entry.node_id)):
         return entry
     others = opens_of(tx, record.share_id, record.node_id)
     if others:

@@ -69,8 +69,8 @@ async def open_entry(
     """Open, create, overwrite or supersede. Waits for the breaks of oplocks, so a front end expects it to take long.
 
     Errors: ParentNotFound, ResourceNotFound, ResourceAlreadyExists, NotADirectory, IsADirectory, SMBDeletePending,
-    ReadOnlyAttribute (write access or overwrite), CannotDeleteReadOnly (delete on close), HiddenOrSystemAttribute,
-    SharingViolation, ShareSizeLimitReached, TooManyHandles, ShareSnapshotNotFound, SnapshotIsReadOnly.
+    ReadOnlyAttribute (write access or overwrite), CannotDeleteReadOnly (delete on close, and of the root),
+    HiddenOrSystemAttribute, SharingViolation, ShareSizeLimitReached, TooManyHandles, ShareSnapshotNotFound, SnapshotIsReadOnly.
     """
     if _only_looks(request):
         found = await ctx.engine.read(target.scope, lambda tx: _find(tx, target, request))
@@ -181,11 +181,10 @@ def _check_existing(entry: FileEntry, request: OpenEntry, opens: Sequence[FileOp
 
 
 def _check_attributes(entry: FileEntry, request: OpenEntry, *, is_overwrite: bool) -> None:
-    if entry.attributes & _READ_ONLY:
-        if request.delete_on_close:
-            raise StorageError(Code.CannotDeleteReadOnly)
-        if not entry.is_directory and (is_overwrite or file_access(request.access) & _WRITE):
-            raise StorageError(Code.ReadOnlyAttribute)
+    if request.delete_on_close and (entry.attributes & _READ_ONLY or entry.node_id == ROOT):
+        raise StorageError(Code.CannotDeleteReadOnly)
+    if entry.attributes & _READ_ONLY and not entry.is_directory and (is_overwrite or file_access(request.access) & _WRITE):
+        raise StorageError(Code.ReadOnlyAttribute)
     if is_overwrite and entry.attributes & _GUARDED & ~request.attributes:
         raise StorageError(Code.HiddenOrSystemAttribute)
 
