@@ -105,9 +105,9 @@ def conflicts(access: int, share_mode: int, other: OpenHandle) -> bool:
     return bool(access & ~other.share_mode or other.access & ~share_mode)
 
 
-def check_open(access: int, share_mode: int, opens: Iterable[OpenHandle], *, leased: bool) -> None:
-    """Refuse an SMB open that another open or a REST lease forbids."""
-    if leased and access & _CHANGES:
+def check_open(access: int, share_mode: int, opens: Iterable[OpenHandle], *, is_kept: bool) -> None:
+    """Refuse an SMB open that another open forbids. `is_kept`: a REST lease or a pending copy forbids all changes."""
+    if is_kept and access & _CHANGES:
         raise StorageError(Code.SharingViolation)
     if access and any(handle.access and conflicts(access, share_mode, handle) for handle in opens):
         raise StorageError(Code.SharingViolation)

@@ -32,6 +32,7 @@ from verditer.services.file.handles.using import (
     look,
     require_access,
     require_file_handle,
+    require_no_copy,
     used,
     used_with_others,
 )
@@ -111,6 +112,7 @@ def _check_write(tx: Transaction, handle: Handle, found: Used, start: int, end: 
 def _used_for_writing(tx: Transaction, handle: Handle) -> Used:
     """What other handles have cached of the content ends first."""
     found, opens = used_with_others(tx, handle)
+    require_no_copy(found.entry)
     require_breaks(found.entry, breaks_of(OplockEffect.WRITES, opens, own=handle.handle_id))
     return found
 

@@ -12,7 +12,7 @@ from verditer.services.context import Context
 from verditer.services.file.handles.closing import mark_for_deletion
 from verditer.services.file.handles.handle import Handle
 from verditer.services.file.handles.processes.signals import Outbox
-from verditer.services.file.handles.using import Used, change, require_access, used_with_others
+from verditer.services.file.handles.using import Used, change, require_access, require_no_copy, used_with_others
 
 replace = msgspec.structs.replace
 _READ_ONLY = int(FileAttributes.READ_ONLY)
@@ -37,6 +37,7 @@ async def set_disposition(ctx: Context, handle: Handle, *, delete: bool) -> None
 
 def _check_deletable(tx: Transaction, found: Used) -> None:
     entry = found.entry
+    require_no_copy(entry)
     if entry.attributes & _READ_ONLY or entry.node_id == ROOT:
         raise StorageError(Code.CannotDeleteReadOnly)
     if entry.is_directory and not found.tree.is_empty(tx, entry.node_id):

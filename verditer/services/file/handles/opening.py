@@ -192,13 +192,14 @@ def _check_attributes(entry: FileEntry, request: OpenEntry, *, is_overwrite: boo
 def _check_sharing(
     tx: Transaction, entry: FileEntry, request: OpenEntry, opens: Sequence[FileOpen], *, is_overwrite: bool
 ) -> None:
-    """Share modes, REST leases and oplocks. A batch oplock in the way is broken before the open is refused: its holder may have
+    """Share modes, REST leases, pending copies and oplocks. A batch oplock in the way is broken before the open is refused: its holder may have
     closed the file without telling so. Other oplocks are broken only for opens that share modes allow."""
     access = _wanted_access(request, is_overwrite=is_overwrite)
     if access:
         blocking = [one for one in opens if one.access and conflicts(access, request.share_mode, one)]
         require_breaks(entry, breaks_of(OplockEffect.CLOSES, blocking))
-        check_open(access, request.share_mode, opens, leased=state_of(entry.lease, tx.now).is_locked)
+        is_kept = entry.copy_pending or state_of(entry.lease, tx.now).is_locked
+        check_open(access, request.share_mode, opens, is_kept=is_kept)
     if is_overwrite or not is_attribute_only(request.access):
         require_breaks(entry, breaks_of(OplockEffect.WRITES if is_overwrite else OplockEffect.READS, opens))
     if len(opens) >= (MAX_ROOT_HANDLES if entry.node_id == ROOT else MAX_HANDLES):

@@ -28,7 +28,7 @@ from verditer.services.file.handles.changes import (
 )
 from verditer.services.file.handles.handle import Handle
 from verditer.services.file.handles.processes.signals import Outbox
-from verditer.services.file.handles.using import Used, change_scopes, require_access, used_with_others
+from verditer.services.file.handles.using import Used, change_scopes, require_access, require_no_copy, used_with_others
 from verditer.services.file.opens import handles_below, move_handles, opens_of, require_breaks
 from verditer.services.file.properties import check_writable
 from verditer.services.file.usage import add_usage
@@ -57,6 +57,7 @@ def _check_source(tx: Transaction, handle: Handle, found: Used, opens: Sequence[
     entry = found.entry
     if entry.node_id == ROOT:
         raise StorageError(Code.AccessNotGranted)
+    require_no_copy(entry)
     if any(one.delete_pending for one in opens):
         raise StorageError(Code.SMBDeletePending)
     others = [one for one in opens if one.handle_id != handle.handle_id and one.access]
@@ -114,6 +115,7 @@ def _replace(
     require_breaks(replaced, breaks_of(OplockEffect.CLOSES, opens))
     if opens or replaced.is_directory or state_of(replaced.lease, tx.now).is_locked:
         raise StorageError(Code.EntryInUse)
+    require_no_copy(replaced)
     check_writable(replaced)
     freed_bytes = remove_file(tx, destination, replaced)
     tell_watchers(tx, outbox, replaced.tree_id, target, REMOVED, name_filter(replaced))

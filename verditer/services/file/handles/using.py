@@ -91,6 +91,12 @@ def require_access(handle: Handle, mask: int) -> None:
         raise StorageError(Code.AccessNotGranted)
 
 
+def require_no_copy(entry: FileEntry) -> None:
+    """While a copy into a file is pending, nobody changes the file, whichever handles were open before the copy began."""
+    if entry.copy_pending:
+        raise StorageError(Code.PendingCopyOperation)
+
+
 def require_file_handle(handle: Handle) -> None:
     if handle.is_directory:
         raise StorageError(Code.IsADirectory)
