@@ -19,7 +19,7 @@ from azure.storage.fileshare import (
 from tests.rest.running import Running
 from tests.sdk.codes import code_of
 from tests.smb.mounted import ALL_ACCESS, DIRECTORY_FILE, READ_DATA, SHARE_ALL, SHARE_NONE, WRITE_DATA, Mounted, refused
-from tests.smb.requests import EXCLUSIVE_LOCK, lock, set_disposition
+from tests.smb.requests import EXCLUSIVE_LOCK, SHARED_LOCK, lock, set_disposition, unlock
 from tests.smb.test_interplay import LOCKED, PENDING, READ, REMOVE, SHARING, WRITE, answer
 from verditer.smb.status import Status
 
@@ -233,3 +233,17 @@ def test_deleting_a_share_ends_its_handles(mounted: Mounted, sdk: ShareClient) -
         sdk.get_share_properties()
     assert code_of(gone.value) == "ShareNotFound"
     sdk.create_share()  # its fixture deletes it
+
+
+def test_a_handle_whose_file_a_rename_replaced_leaves_nothing_behind(mounted: Mounted, sdk: ShareClient) -> None:
+    directory = sdk.create_directory("directory")
+    mounted.put("directory\\replaced")
+    mounted.put("new")
+    opened = mounted.open("directory\\replaced")
+    lock(opened, 0, 1, SHARED_LOCK)
+    unlock(opened, 0, 1)
+    sdk.get_file_client("new").rename_file("directory/replaced", overwrite=True)
+    with refused(Status.FILE_CLOSED):
+        opened.read(0, 1)
+    assert list(directory.list_handles(recursive=True)) == []
+    directory.rename_directory("renamed")

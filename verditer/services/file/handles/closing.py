@@ -8,7 +8,7 @@ import msgspec
 
 from verditer.core.errors import StorageError
 from verditer.core.records.file import FileEntry, Share
-from verditer.core.records.file_open import DirectoryWatch, FileLock, FileOpen, PendingDelete
+from verditer.core.records.file_open import DirectoryWatch, FileOpen, PendingDelete
 from verditer.core.records.record import span_of
 from verditer.core.records.tree import ROOT
 from verditer.partition.engine import Transaction
@@ -18,7 +18,7 @@ from verditer.services.file.files import remove_file
 from verditer.services.file.handles.changes import REMOVED, name_filter, tell_watchers
 from verditer.services.file.handles.handle import Handle, NotifyAction
 from verditer.services.file.handles.processes.signals import Outbox, SignalKind, write_and_signal
-from verditer.services.file.handles.using import HandleMoved, used
+from verditer.services.file.handles.using import HandleMoved, remove_open, used
 from verditer.services.file.opens import opens_of
 from verditer.services.file.usage import add_usage
 
@@ -67,12 +67,7 @@ def close_open(tx: Transaction, outbox: Outbox, record: FileOpen, *, may_delete:
 
     `may_delete` is False when REST closes the handle: the handle's own wish to delete on close is not carried out then.
     """
-    key = (record.share_id, record.node_id, record.handle_id)
-    tx.delete(FileOpen, *key)
-    for lock in list(tx.scan(FileLock, span_of(*key))):
-        tx.delete(FileLock, *lock.key_parts())
-    for watch in list(tx.scan(DirectoryWatch, span_of(*key))):
-        tx.delete(DirectoryWatch, *watch.key_parts())
+    remove_open(tx, record.share_id, record.node_id, record.handle_id)
     share = tx.get(Share, record.account, record.share)
     if share is None or share.id != record.share_id or record.view:
         return None

@@ -192,8 +192,8 @@ def _check_attributes(entry: FileEntry, request: OpenEntry, *, is_overwrite: boo
 def _check_sharing(
     tx: Transaction, entry: FileEntry, request: OpenEntry, opens: Sequence[FileOpen], *, is_overwrite: bool
 ) -> None:
-    """Share modes, REST leases, pending copies and oplocks. A batch oplock in the way is broken before the open is refused: its holder may have
-    closed the file without telling so. Other oplocks are broken only for opens that share modes allow."""
+    """Share modes, REST leases, pending copies and oplocks. A batch oplock in the way is broken before the open is refused: its
+    holder may have closed the file without telling so. Other oplocks are broken only for opens that share modes allow."""
     access = _wanted_access(request, is_overwrite=is_overwrite)
     if access:
         blocking = [one for one in opens if one.access and conflicts(access, request.share_mode, one)]

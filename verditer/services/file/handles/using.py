@@ -9,7 +9,8 @@ from typing import NamedTuple, TypeVar
 
 from verditer.core.errors import Code, StorageError
 from verditer.core.records.file import FileEntry, Share, ShareSnapshot
-from verditer.core.records.file_open import FileOpen, FileSignal
+from verditer.core.records.file_open import DirectoryWatch, FileLock, FileOpen, FileSignal
+from verditer.core.records.record import span_of
 from verditer.partition.engine import Scope, Transaction
 from verditer.services.activity import ActiveOperation
 from verditer.services.content.receiving import write_received
@@ -164,5 +165,23 @@ async def _following(ctx: Context, handle: Handle, run: Callable[[], Awaitable[T
         except StorageError as error:
             if error.code is Code.HandleClosed:
                 ctx.handles.lose(handle)
+                await _remove_record(ctx, handle)
             raise
     raise StorageError(Code.HandleClosed)
+
+
+async def _remove_record(ctx: Context, handle: Handle) -> None:
+    """The file of a handle was replaced by a rename over REST, or its snapshot was deleted. Its client cannot close it."""
+    if not handle.is_transient:
+        key = (handle.share_id, handle.node_id, handle.handle_id)
+        await ctx.engine.write([handle.path.scope], lambda tx: remove_open(tx, *key))
+
+
+def remove_open(tx: Transaction, share_id: int, node_id: int, handle_id: int) -> None:
+    """Remove the record of a handle, with its locks and its watch."""
+    key = (share_id, node_id, handle_id)
+    tx.delete(FileOpen, *key)
+    for lock in list(tx.scan(FileLock, span_of(*key))):
+        tx.delete(FileLock, *lock.key_parts())
+    for watch in list(tx.scan(DirectoryWatch, span_of(*key))):
+        tx.delete(DirectoryWatch, *watch.key_parts())
