@@ -7,6 +7,7 @@ import pytest
 from azure.storage.fileshare import ShareClient
 
 from tests.rest.running import Running
+from tests.smb.mounted import Mounted, refused
 from tests.smb.raw import (
     CLOSE,
     CREATE,
@@ -144,6 +145,19 @@ def test_a_pipe_can_be_written_and_read(client: RawClient, pipe: bytes) -> None:
     assert client.ask(READ, rest).status == 0
     assert client.ask(READ, rest).status == Status.PIPE_EMPTY
     assert client.ask(CLOSE, close_body(pipe)).status == 0
+
+
+@pytest.mark.parametrize("protocol", ["SMB", "NFS"])
+def test_a_tree_ends_with_its_share_also_when_another_share_gets_the_name(
+    mounted: Mounted, sdk: ShareClient, protocol: str
+) -> None:
+    sdk.delete_share()
+    sdk.create_share(protocols=protocol)
+    with refused(Status.NETWORK_NAME_DELETED):
+        mounted.put("file")
+    with refused(Status.NETWORK_NAME_DELETED):
+        mounted.open("")
+    assert list(sdk.list_directories_and_files()) == []
 
 
 def test_calls_that_do_not_exist_are_faults(client: RawClient, pipe: bytes) -> None:

@@ -103,6 +103,7 @@ def _open_entry(call: Call, request: CreateRequest, wanted: WantedContexts, acce
         allocation_bytes=wanted.allocation_bytes,
         oplock=_OPLOCKS.get(request.oplock, OplockLevel.NONE),
         snapshot=snapshot,
+        share_id=call.tree.share_id,
         is_transient=call.closes_later and not file_access(access) and not delete_on_close,
     )
 

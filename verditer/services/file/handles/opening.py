@@ -70,7 +70,8 @@ async def open_entry(
 
     Errors: ParentNotFound, ResourceNotFound, ResourceAlreadyExists, NotADirectory, IsADirectory, SMBDeletePending,
     ReadOnlyAttribute (write access or overwrite), CannotDeleteReadOnly (delete on close, and of the root),
-    HiddenOrSystemAttribute, SharingViolation, ShareSizeLimitReached, TooManyHandles, ShareSnapshotNotFound, SnapshotIsReadOnly.
+    HiddenOrSystemAttribute, SharingViolation, ShareSizeLimitReached, TooManyHandles, ShareNotFound, ShareSnapshotNotFound,
+    SnapshotIsReadOnly.
     """
     if _only_looks(request):
         found = await ctx.engine.read(target.scope, lambda tx: _find(tx, target, request))
@@ -101,7 +102,7 @@ def _only_looks(request: OpenEntry) -> bool:
 
 def _find(tx: Transaction, target: FilePath, request: OpenEntry) -> _Open:
     """A transient open of what exists: nothing is written."""
-    located = locate(tx, target, request.snapshot)
+    located = _locate(tx, target, request)
     if located.entry is None:
         raise StorageError(Code.ResourceNotFound)
     opens = opens_of(tx, located.share.id, located.entry.node_id) if request.snapshot is None else []
@@ -110,7 +111,7 @@ def _find(tx: Transaction, target: FilePath, request: OpenEntry) -> _Open:
 
 
 def _open(ctx: Context, tx: Transaction, outbox: Outbox, target: FilePath, request: OpenEntry, client: Client) -> _Open:
-    located = locate(tx, target, request.snapshot)
+    located = _locate(tx, target, request)
     entry, opens = located.entry, []
     request = _without_refused(request, entry)
     if request.snapshot is not None:
@@ -133,6 +134,13 @@ def _open(ctx: Context, tx: Transaction, outbox: Outbox, target: FilePath, reque
     record = _record(ctx, tx, located, entry, target, request, client, opens, action)
     tx.put(record)
     return _Open(located, entry, request.access, action, record)
+
+
+def _locate(tx: Transaction, target: FilePath, request: OpenEntry) -> Located:
+    located = locate(tx, target, request.snapshot)
+    if request.share_id not in (None, located.share.id):
+        raise StorageError(Code.ShareNotFound)
+    return located
 
 
 def _without_refused(request: OpenEntry, entry: FileEntry | None) -> OpenEntry:

@@ -45,7 +45,8 @@ class OpenEntry(msgspec.Struct, frozen=True, kw_only=True):
     security descriptor of a new entry; without it the entry inherits one. `allocation_bytes`: the client is going to write so
     much into a new or overwritten file, and there has to be room for it.
     `snapshot` is the name of a share snapshot (`share_snapshots`). `is_transient`: the handle is closed in the same compound and
-    its access has neither read, write nor delete, so no record of it is stored.
+    its access has neither read, write nor delete, so no record of it is stored. `share_id`: the share that the client has
+    connected to. Another one may have its name by now.
     """
 
     access: int
@@ -61,6 +62,7 @@ class OpenEntry(msgspec.Struct, frozen=True, kw_only=True):
     oplock: OplockLevel = OplockLevel.NONE
     snapshot: int | None = None
     is_transient: bool = False
+    share_id: int | None = None
 
 
 class Opened(msgspec.Struct, frozen=True, kw_only=True):
