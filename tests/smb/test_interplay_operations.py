@@ -16,6 +16,8 @@ from azure.storage.fileshare import (
     generate_file_sas,
 )
 
+from tests.rest.files import FileClient, ShareBox
+from tests.rest.history import settled
 from tests.rest.running import Running
 from tests.sdk.codes import code_of
 from tests.smb.mounted import ALL_ACCESS, DIRECTORY_FILE, READ_DATA, SHARE_ALL, SHARE_NONE, WRITE_DATA, Mounted, refused
@@ -247,3 +249,19 @@ def test_a_handle_whose_file_a_rename_replaced_leaves_nothing_behind(mounted: Mo
         opened.read(0, 1)
     assert list(directory.list_handles(recursive=True)) == []
     directory.rename_directory("renamed")
+
+
+def test_a_mark_for_deletion_ends_with_its_handles_also_while_the_share_is_deleted(
+    account: Running, mounted: Mounted, sdk: ShareClient
+) -> None:
+    marked = mounted.make("marked")
+    set_disposition(marked, delete=True)
+    share = ShareBox(FileClient(account), sdk.share_name)
+    with settled(account, share_soft_delete_days=7):
+        sdk.delete_share()
+        marked.close()
+        [item] = share.client.shares({"include": "deleted", "prefix": share.name})
+        sent = {"x-ms-deleted-share-name": share.name, "x-ms-deleted-share-version": item.findtext("Version") or ""}
+        assert share.share("PUT", "undelete", sent).status == 201
+    assert (share.head("marked").status, share.names()) == (200, ["marked"])
+    share.client.close()

@@ -67,7 +67,7 @@ def close_open(tx: Transaction, outbox: Outbox, record: FileOpen, *, may_delete:
 
     `may_delete` is False when REST closes the handle: the handle's own wish to delete on close is not carried out then.
     """
-    remove_open(tx, record.share_id, record.node_id, record.handle_id)
+    remove_open(tx, record)
     share = tx.get(Share, record.account, record.share)
     if share is None or share.id != record.share_id or record.view:
         return None
@@ -90,7 +90,6 @@ def _delete_with_last(tx: Transaction, outbox: Outbox, where: InTree, entry: Fil
     if others:
         mark_for_deletion(tx, outbox, entry, others)
         return entry
-    tx.delete(PendingDelete, entry.tree_id, entry.parent_id, entry.node_id)
     if entry.is_directory:
         where.tree.remove(tx, entry)
     else:

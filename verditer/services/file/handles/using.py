@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeVar
 
 from verditer.core.errors import Code, StorageError
 from verditer.core.records.file import FileEntry, Share, ShareSnapshot
-from verditer.core.records.file_open import DirectoryWatch, FileLock, FileOpen, FileSignal
+from verditer.core.records.file_open import DirectoryWatch, FileLock, FileOpen, FileSignal, PendingDelete
 from verditer.core.records.record import span_of
 from verditer.partition.engine import Scope, Transaction
 from verditer.services.activity import ActiveOperation
@@ -173,15 +173,22 @@ async def _following(ctx: Context, handle: Handle, run: Callable[[], Awaitable[T
 async def _remove_record(ctx: Context, handle: Handle) -> None:
     """The file of a handle was replaced by a rename over REST, or its snapshot was deleted. Its client cannot close it."""
     if not handle.is_transient:
-        key = (handle.share_id, handle.node_id, handle.handle_id)
-        await ctx.engine.write([handle.path.scope], lambda tx: remove_open(tx, *key))
+        await ctx.engine.write([handle.path.scope], lambda tx: _remove_if_stored(tx, handle))
 
 
-def remove_open(tx: Transaction, share_id: int, node_id: int, handle_id: int) -> None:
-    """Remove the record of a handle, with its locks and its watch."""
-    key = (share_id, node_id, handle_id)
+def _remove_if_stored(tx: Transaction, handle: Handle) -> None:
+    record = tx.get(FileOpen, handle.share_id, handle.node_id, handle.handle_id)
+    if record is not None:
+        remove_open(tx, record)
+
+
+def remove_open(tx: Transaction, record: FileOpen) -> None:
+    """Remove the record of a handle, with its locks and its watch. The last one takes the mark for deletion with it."""
+    key = (record.share_id, record.node_id, record.handle_id)
     tx.delete(FileOpen, *key)
     for lock in list(tx.scan(FileLock, span_of(*key))):
         tx.delete(FileLock, *lock.key_parts())
     for watch in list(tx.scan(DirectoryWatch, span_of(*key))):
         tx.delete(DirectoryWatch, *watch.key_parts())
+    if record.delete_pending and not opens_of(tx, record.share_id, record.node_id):
+        tx.delete(PendingDelete, record.share_id, record.parent_id, record.node_id)
