@@ -15,6 +15,7 @@ from verditer.smb.status import Status
 
 ADDED, REMOVED, MODIFIED, OLD_NAME, NEW_NAME = 1, 2, 3, 4, 5
 NAMES = 0x3
+WAIT = 30.0
 ALL = 0xFFF
 
 
@@ -30,7 +31,9 @@ def watch(directory: Open, wanted: int = NAMES, *, tree: bool = False, max_bytes
     message["output_buffer_length"] = max_bytes
     message["file_id"] = directory.file_id
     message["completion_filter"] = wanted
-    return start(directory, message)
+    request = start(directory, message)
+    assert request.response_event.wait(WAIT)  # changes, or that they come later: the watch has begun
+    return request
 
 
 def changes(directory: Open, request: Any) -> list[tuple[int, str]]:
