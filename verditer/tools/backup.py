@@ -18,7 +18,7 @@ import msgspec
 from verditer.core.records.catalog import RECORDS
 from verditer.partition import migrations, schema
 from verditer.partition.engine import EngineUnavailable
-from verditer.stream.local import SHARDS
+from verditer.stream.local import SHARDS, sync_folder
 from verditer.tools.needs import extents_needed_by
 from verditer.tools.progress import ProgressLine
 from verditer.tools.stores import DATABASE
@@ -233,13 +233,8 @@ def _size(path: Path) -> int | None:
 
 
 def _sync_folders(folder: Path) -> None:
-    """The names of new files are durable when their folders have been synced."""
     for path in (folder.parent, folder, *(path for path in folder.rglob("*") if path.is_dir())):
-        opened = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(opened)
-        finally:
-            os.close(opened)
+        sync_folder(path)
 
 
 def _write_synced(path: Path, data: bytes) -> None:
