@@ -25,7 +25,7 @@ from verditer.config import (
 from verditer.core.clock import NODES
 from verditer.core.limits import MIB
 from verditer.services.account import Account, development_accounts, parse_accounts
-from verditer.serving.sockets import ListenAddress
+from verditer.serving.sockets import ListenAddress, is_ip_address
 from verditer.stream.s3_location import S3Location, s3_location
 
 MIN_TOKEN = 16  # characters
@@ -177,7 +177,7 @@ def _tls_names(given: dict[str, Any]) -> tuple[str, ...]:
     if "tls_names" in given and ("development_tls" not in given or "cert" in given):
         raise ValueError("--tls-names needs --development-tls: a certificate of --cert has its own names")
     for name in names:
-        if re.fullmatch(r"(\*\.)?[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*", name) is None and not _is_address(name):
+        if re.fullmatch(r"(\*\.)?[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*", name) is None and not is_ip_address(name):
             raise ValueError(f"--tls-names {name}: this is no host name and no IP address")
     return names
 
@@ -202,14 +202,6 @@ def _oauth(given: dict[str, Any], ports: dict[str, ListenAddress]) -> OAuth | No
         audiences=tuple(given.get("oauth_audience", ())),
         allow_http="oauth_allow_http" in given,
     )
-
-
-def _is_address(text: str) -> bool:
-    try:
-        ipaddress.ip_address(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _is_loopback(host: str) -> bool:

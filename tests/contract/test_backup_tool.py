@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import errno
-import itertools
 import os
 import re
 import sqlite3
@@ -13,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.contract.processes import data
-from tests.contract.whole_stores import checked, expect_filled, fill, make_filled, serving
+from tests.contract.whole_stores import checked, expect_filled, fill, make_filled, serving, written_to
 from verditer.partition.engine import EngineUnavailable
 from verditer.partition.migrations import VERSION
 from verditer.tools import backup
@@ -25,20 +24,9 @@ from verditer.tools.stores import DATABASE, StoreAddress
 async def test_a_store_is_backed_up_while_it_is_written_to_and_restored(tmp_path: Path) -> None:
     async with serving(tmp_path / "a") as one:
         await fill(one)
-        written, some = list[int](), asyncio.Event()
-
-        async def write_on() -> None:
-            for number in itertools.count():
-                await one.put(f"more-{number}", data("m", 2000))
-                written.append(number)
-                if number == 5:
-                    some.set()
-
-        writing = asyncio.ensure_future(write_on())
-        await some.wait()
-        before = len(written)
-        manifest = await asyncio.to_thread(back_up, tmp_path / "a", tmp_path / "backup", ProgressLine())
-        writing.cancel()
+        async with written_to(one) as written:
+            before = len(written)
+            manifest = await asyncio.to_thread(back_up, tmp_path / "a", tmp_path / "backup", ProgressLine())
     assert manifest.records > 10
     restore(tmp_path / "backup", tmp_path / "b", ProgressLine())
     found = await checked(StoreAddress(tmp_path / "b"))

@@ -1,7 +1,6 @@
 """`verditer copy` from the embedded store to PostgreSQL and back, interrupted, killed and without room."""
 
 import asyncio
-import itertools
 import signal
 import subprocess
 import sys
@@ -17,7 +16,7 @@ from tests.contract.files import ACCOUNT, SHARE, Files
 from tests.contract.processes import data, process
 from tests.contract.s3 import S3Server
 from tests.contract.stores import PostgresStore
-from tests.contract.whole_stores import checked, expect_filled, fill, make_filled, serving
+from tests.contract.whole_stores import checked, expect_filled, fill, make_filled, serving, written_to
 from verditer.cli import main
 from verditer.core.dates import seconds
 from verditer.core.errors import Code, StorageError
@@ -64,24 +63,13 @@ async def test_a_store_moves_to_postgres_and_back(tmp_path: Path, postgres: Post
 
 
 async def test_a_database_is_copied_while_nodes_write_to_it(tmp_path: Path, postgres: PostgresStore) -> None:
-    source, written, some = StoreAddress(tmp_path / "shared", postgres.conninfo), list[int](), asyncio.Event()
+    source = StoreAddress(tmp_path / "shared", postgres.conninfo)
     async with process(postgres, tmp_path / "shared" / "extents") as node:
         await fill(node)
-
-        async def write_on() -> None:
-            for number in itertools.count():
-                await node.put(f"more-{number}", data("m", 2000))
-                await node.put("changing", data(str(number), 2000))
-                written.append(number)
-                if number == 5:
-                    some.set()
-
-        writing = asyncio.ensure_future(write_on())
-        await some.wait()
-        before = len(written)
-        async with opened(source) as first, opened(StoreAddress(tmp_path / "b")) as second:
-            await copy_store(first, second, tmp_path / "work", ProgressLine())
-        writing.cancel()
+        async with written_to(node) as written:
+            before = len(written)
+            async with opened(source) as first, opened(StoreAddress(tmp_path / "b")) as second:
+                await copy_store(first, second, tmp_path / "work", ProgressLine())
     found = await checked(StoreAddress(tmp_path / "b"))
     assert (found.complaints, found.orphans) == ([], 0)
     async with serving(tmp_path / "b") as other:

@@ -106,7 +106,7 @@ async def test_a_stopped_server_hangs_nothing_and_serves_when_it_goes_on(postgre
 
 
 async def test_dropped_packets_hang_nothing_and_are_survived(postgres: PostgresStore) -> None:
-    async with running_proxy(unix_socket(postgres)) as proxy, impatient(through(proxy, postgres)) as engine:
+    async with running_proxy(unix_socket(postgres)) as proxy, impatient(through(postgres, proxy)) as engine:
         assert await engine.write([SCOPE], increment) == 1
         proxy.drop()
         await expect_refusals(engine)
@@ -161,7 +161,7 @@ async def test_a_read_that_the_server_cancels_leaves_its_connection_usable(postg
 
 
 async def test_a_slow_network_is_no_failure(postgres: PostgresStore) -> None:
-    async with running_proxy(unix_socket(postgres)) as proxy, impatient(through(proxy, postgres), deadline=10) as engine:
+    async with running_proxy(unix_socket(postgres)) as proxy, impatient(through(postgres, proxy), deadline=10) as engine:
         proxy.delay_seconds = 0.05
         values = await asyncio.gather(*[engine.write([SCOPE], increment) for _ in range(20)])
         assert sorted(values) == list(range(1, 21))
@@ -200,24 +200,26 @@ async def test_a_read_only_server_is_never_written_to_and_is_left_for_the_primar
 
 async def test_the_first_host_that_takes_writes_is_used(postgres: PostgresStore) -> None:
     """As after a failover: the first host of the connection string is gone."""
-    async with running_proxy(unix_socket(postgres)) as gone, running_proxy(unix_socket(postgres)) as primary:
-        parts = conninfo_to_dict(postgres.conninfo)
-        hosts = f"host=127.0.0.1,127.0.0.1 port={gone.port},{primary.port} user={parts['user']} dbname={parts['dbname']}"
-        async with impatient(hosts) as engine:
-            assert await engine.write([SCOPE], increment) == 1
-            await gone.stop()
-            assert await until_served(engine) >= 2
+    async with (
+        running_proxy(unix_socket(postgres)) as gone,
+        running_proxy(unix_socket(postgres)) as primary,
+        impatient(through(postgres, gone, primary)) as engine,
+    ):
+        assert await engine.write([SCOPE], increment) == 1
+        await gone.stop()
+        assert await until_served(engine) >= 2
 
 
 async def test_hosts_that_answer_nothing_do_not_hide_the_one_that_does(postgres: PostgresStore) -> None:
-    async with running_proxy(unix_socket(postgres)) as silent, running_proxy(unix_socket(postgres)) as primary:
-        parts = conninfo_to_dict(postgres.conninfo)
-        hosts = f"host=127.0.0.1,127.0.0.1 port={silent.port},{primary.port} user={parts['user']} dbname={parts['dbname']}"
-        async with impatient(hosts) as engine:
-            assert await engine.write([SCOPE], increment) == 1
-            silent.cut()
-            silent.drop()  # an attempt to connect takes longer than the deadline
-            assert await until_served(engine) >= 2
+    async with (
+        running_proxy(unix_socket(postgres)) as silent,
+        running_proxy(unix_socket(postgres)) as primary,
+        impatient(through(postgres, silent, primary)) as engine,
+    ):
+        assert await engine.write([SCOPE], increment) == 1
+        silent.cut()
+        silent.drop()  # an attempt to connect takes longer than the deadline
+        assert await until_served(engine) >= 2
 
 
 async def test_a_former_primary_that_comes_back_is_left_for_its_successor() -> None:
@@ -278,9 +280,10 @@ def unix_socket(postgres: PostgresStore) -> Path:
     return Path(str(conninfo_to_dict(postgres.conninfo)["host"])) / ".s.PGSQL.5432"
 
 
-def through(proxy: TcpProxy, postgres: PostgresStore) -> str:
+def through(postgres: PostgresStore, *proxies: TcpProxy) -> str:
     parts = conninfo_to_dict(postgres.conninfo)
-    return f"host=127.0.0.1 port={proxy.port} user={parts['user']} dbname={parts['dbname']}"
+    hosts, ports = ",".join("127.0.0.1" for _ in proxies), ",".join(str(proxy.port) for proxy in proxies)
+    return f"host={hosts} port={ports} user={parts['user']} dbname={parts['dbname']}"
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small disk needs root")

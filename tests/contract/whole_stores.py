@@ -1,6 +1,8 @@
 """Stores for the tests of `verditer check`, `backup`, `restore` and `copy`."""
 
+import asyncio
 import contextlib
+import itertools
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -38,6 +40,28 @@ async def fill(one: Process) -> None:
 async def make_filled(folder: Path) -> None:
     async with serving(folder) as one:
         await fill(one)
+
+
+@contextlib.asynccontextmanager
+async def written_to(one: Process) -> AsyncIterator[list[int]]:
+    """A client writes all the time: under new names, and over one blob. Yields the numbers of what was acknowledged, which are
+    some already."""
+    written, some = list[int](), asyncio.Event()
+
+    async def write_on() -> None:
+        for number in itertools.count():
+            await one.put(f"more-{number}", data("m", 2000))
+            await one.put("changing", data(str(number), 2000))
+            written.append(number)
+            if number == 5:
+                some.set()
+
+    writing = asyncio.ensure_future(write_on())
+    try:
+        await some.wait()
+        yield written
+    finally:
+        writing.cancel()
 
 
 async def expect_filled(one: Process) -> None:

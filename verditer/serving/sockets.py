@@ -4,6 +4,7 @@ They are opened before worker processes are forked, so that all workers listen o
 """
 
 import errno
+import ipaddress
 import logging
 import socket
 from collections.abc import Mapping
@@ -86,3 +87,11 @@ def _listen(family: int, address: tuple[object, ...]) -> socket.socket:
         listening.close()
         raise
     return listening
+
+
+def is_ip_address(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True

@@ -9,7 +9,7 @@ import ssl
 import tempfile
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
-from ipaddress import IPv4Address, IPv6Address, ip_address
+from ipaddress import ip_address
 from pathlib import Path
 
 from cryptography import x509
@@ -18,6 +18,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, Encoding, NoEncryption, PrivateFormat
 from cryptography.hazmat.primitives.serialization.pkcs12 import load_key_and_certificates
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from verditer.serving.sockets import is_ip_address
 
 _VALID_DAYS = 825  # the longest that every common client accepts
 _RENEW_DAYS = 30  # a development certificate with less than this left is replaced
@@ -116,15 +118,7 @@ def _still_usable(cert: Path, key: Path, hosts: list[x509.GeneralName]) -> bool:
 
 
 def _general_name(name: str) -> x509.GeneralName:
-    address = _address(name)
-    return x509.DNSName(name) if address is None else x509.IPAddress(address)
-
-
-def _address(name: str) -> IPv4Address | IPv6Address | None:
-    try:
-        return ip_address(name)
-    except ValueError:
-        return None
+    return x509.IPAddress(ip_address(name)) if is_ip_address(name) else x509.DNSName(name)
 
 
 def _self_signed(key: ec.EllipticCurvePrivateKey, hosts: list[x509.GeneralName]) -> x509.Certificate:

@@ -7,7 +7,6 @@ rebinding) reaches nothing.
 
 import hashlib
 import hmac
-import ipaddress
 import json
 import re
 import socket
@@ -16,6 +15,7 @@ from enum import Enum
 from urllib.parse import parse_qs, urlsplit
 
 from verditer.rest.http.message import Request, Response
+from verditer.serving.sockets import is_ip_address
 
 _HOST = re.compile(r"(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)(?::[0-9]{1,5})?")
 OWN_HEADER = "x-verditer-explorer"  # a page of another origin cannot send it without a preflight, which is never granted
@@ -65,7 +65,7 @@ class Access:
 
     def check_host(self, request: Request) -> None:
         name = _host_name(request.headers.get("host", ""))
-        if not (name == "localhost" or name.endswith(".localhost") or name in self._names or _is_address(name)):
+        if not (name == "localhost" or name.endswith(".localhost") or name in self._names or is_ip_address(name)):
             raise Refused(421, f"the host name {name[:255]!r} is not served here; --adminNames adds names")
 
     def cookie(self, request: Request) -> str:
@@ -113,11 +113,3 @@ def _host_name(host: str) -> str:
     """Without the port. The header becomes a part of the policy of pages, so nothing else may be in it."""
     found = _HOST.fullmatch(host)
     return found[1].strip("[]").rstrip(".").lower() if found is not None else ""
-
-
-def _is_address(name: str) -> bool:
-    try:
-        ipaddress.ip_address(name)
-    except ValueError:
-        return False
-    return True
